@@ -73,16 +73,12 @@ class NameColumn:
         """Return all names as strings."""
         return list(self)
 
-    def __array__(
-        self,
-        dtype: Any = None,  # noqa: ANN401
-        copy: bool | None = None,
-    ) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         array = np.empty(self.size, object)
         array[:] = self.tolist()
         return array
 
-    def __arrow_array__(self, type: Any = None) -> Any:  # noqa: ANN401
+    def __arrow_array__(self, type: Any = None) -> Any:
         """Return the names as an array of pyarrow, without making strings of Python."""
         import pyarrow
 

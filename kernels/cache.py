@@ -61,7 +61,7 @@ def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., 
     the GIL.
     """
 
-    def decorate(function: Callable[..., Any]) -> Any:  # noqa: ANN401
+    def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = njit(nogil=True, **options)(named_apart(function))
         keep_code_in(dispatcher, _KernelCache(function))
 
@@ -91,7 +91,7 @@ def compiled(*signatures: object, **options: object) -> Callable[[Callable[..., 
     return decorate
 
 
-def _take_writable(dispatcher: Any, signature: Any) -> None:  # noqa: ANN401
+def _take_writable(dispatcher: Any, signature: Any) -> None:
     """Let compiled code take arrays that can be written to where it only reads."""
     given = [
         kind.copy(readonly=False) if isinstance(kind, types.Array) else kind
@@ -100,7 +100,7 @@ def _take_writable(dispatcher: Any, signature: Any) -> None:  # noqa: ANN401
     allow_conversions(dispatcher, given, signature.args)
 
 
-def is_cached(kernel: Any, called_with: tuple[Any, ...] = ()) -> bool:  # noqa: ANN401
+def is_cached(kernel: Any, called_with: tuple[Any, ...] = ()) -> bool:
     """Return whether a kernel is compiled, here or in the cache: for some arguments, or for all.
 
     All are the signatures that it has, or the only types that it is called with.

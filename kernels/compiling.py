@@ -48,7 +48,7 @@ class Code(NamedTuple):
     called_with: tuple[Any, ...] = ()
 
 
-def code_of(kernel: Any) -> Code:  # noqa: ANN401
+def code_of(kernel: Any) -> Code:
     """Return how a kernel that has signatures is compiled."""
     return Code(kernel, kernel.py_func.__module__, f"{kernel.py_func.__name__}.prepare")
 
@@ -75,7 +75,7 @@ def compile_apart(codes: Iterable[Code]) -> None:
                 raise
 
 
-def prepare_together(*kernels: Any) -> None:  # noqa: ANN401
+def prepare_together(*kernels: Any) -> None:
     """Compile kernels that have signatures, or load them from the cache.
 
     numba compiles one function at a time in a process. So if two are not in the cache, all but the
@@ -125,7 +125,7 @@ def start(targets: Iterable[tuple[str | int, ...]]) -> subprocess.Popen[bytes]:
 
 
 @cache
-def address_of(kernel: Any) -> int:  # noqa: ANN401
+def address_of(kernel: Any) -> int:
     """Return the address at which other compiled code can call a kernel with one signature."""
     address: int = address_of_code(kernel.prepare())
     return address

@@ -121,7 +121,7 @@ class Parking:
         self._arguments: list[Any] = [None] * threads
         self._process = os.getpid()
 
-    def absent(self, arguments: Any, threads: int) -> list[int]:  # noqa: ANN401
+    def absent(self, arguments: Any, threads: int) -> list[int]:
         """Return the threads that do not spin here, of so many; keep arguments for others.
 
         These are expected from now on, and no others, even if they come a moment later.

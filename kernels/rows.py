@@ -48,7 +48,7 @@ class Rows(NamedTuple):
 rows_at = at_address(Rows)
 
 
-def freeze(array: NDArray[Any], dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+def freeze(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     """Return arrays as one type, mapped or not: numba then compiles only once."""
     view = np.ascontiguousarray(array, dtype).view(np.ndarray)[:]
     view.flags.writeable = False

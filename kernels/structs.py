@@ -69,7 +69,7 @@ class StructType(types.Type):  # type: ignore[misc]
         return (*chain.from_iterable(v if isinstance(v, tuple) else (v,) for v in values),)
 
 
-def _is_named_tuple(hint: Any) -> bool:  # noqa: ANN401
+def _is_named_tuple(hint: Any) -> bool:
     return hasattr(hint, "_fields")
 
 
@@ -118,7 +118,7 @@ class Struct:
         self._values = (None,) * len(self._values)
 
 
-def _describe(expected: _Expected | None, value: Any) -> tuple[int, ...]:  # noqa: ANN401
+def _describe(expected: _Expected | None, value: Any) -> tuple[int, ...]:
     """Return the words that describe a value; compiled code takes it to be what it expects."""
     if expected is None:
         return (int(value),)
@@ -137,7 +137,7 @@ def _address(values: NDArray[Any]) -> int:
 
 @register_model(StructType)
 class _StructModel(models.PrimitiveModel):  # type: ignore[misc]
-    def __init__(self, dmm: Any, fe_type: Any) -> None:  # noqa: ANN401
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
         super().__init__(dmm, fe_type, _I64)
 
 
@@ -173,7 +173,7 @@ def _load_field(context, builder, struct, address, name):
     return view_array(context, builder, kind, load(0), shape, strides, size)
 
 
-def at_address(kind: type[tuple[Any, ...]]) -> Any:  # noqa: ANN401
+def at_address(kind: type[tuple[Any, ...]]) -> Any:
     """Make the function by which compiled code sees a kind of named tuple at its address."""
     struct = struct_type(kind)
 

@@ -104,7 +104,7 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401
+def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'oocbfs' has no attribute {name!r}")
     if name in ("convert", "open", "shard", "update"):

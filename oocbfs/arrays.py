@@ -22,7 +22,7 @@ _LEAST_POOLED = 1 << 16
 _MOST_POOLED = 4
 
 
-def fresh(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+def fresh(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """Allocate an array of results; with OOCBFS_POISON=1 what is never set in it shows."""
     return _poison(np.empty(shape, dtype))
 
@@ -84,7 +84,7 @@ class ResultPool:
     def __init__(self) -> None:
         self._free: deque[_Returned] = deque(maxlen=_MOST_POOLED)
 
-    def allocate(self, size: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+    def allocate(self, size: int, dtype: Any) -> NDArray[Any]:
         """Allocate an array; its memory comes back when the last view of it is gone."""
         dtype = np.dtype(dtype)
         num_bytes = size * dtype.itemsize
@@ -119,7 +119,7 @@ class ResultArrays:
         self._pool = pool
         self._folder = folder
 
-    def allocate(self, size: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+    def allocate(self, size: int, dtype: Any) -> NDArray[Any]:
         """Allocate an array, in memory or else in a file without a name that is mapped."""
         if self._free_bytes is None:
             return fresh(size, dtype) if self._pool is None else self._pool.allocate(size, dtype)
@@ -134,7 +134,7 @@ class ResultArrays:
         if self._free_bytes is not None and not is_mapped(array):
             self._free_bytes += array.nbytes
 
-    def _mapped(self, size: int, num_bytes: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+    def _mapped(self, size: int, num_bytes: int, dtype: Any) -> NDArray[Any]:
         folder = tempfile.gettempdir() if self._folder is None else os.fspath(self._folder)
         try:
             with tempfile.TemporaryFile(dir=folder) as file:

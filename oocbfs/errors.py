@@ -76,12 +76,7 @@ class FileError(OocbfsError):
     """Base of the errors that are about a file."""
 
     @classmethod
-    def like(
-        cls,
-        error: OSError | type[OSError],
-        message: str,
-        **details: Any,  # noqa: ANN401
-    ) -> Self:
+    def like(cls, error: OSError | type[OSError], message: str, **details: Any) -> Self:
         """Return an error of this class that is one of Python's, too: that of the system."""
         kind = error if isinstance(error, type) else type(error)
         both = _BOTH.get((cls, kind)) or _BOTH[cls, OSError]

@@ -36,7 +36,7 @@ class Option:
         return isinstance(value, str) and (self.values is None or value in self.values)
 
 
-def option(help: str, **more: Any) -> dict[str, Option]:  # noqa: ANN401
+def option(help: str, **more: Any) -> dict[str, Option]:
     """Declare a setting, as the metadata of a field."""
     return {"option": Option(help, **more)}
 
@@ -46,7 +46,7 @@ def options_of(record: type) -> dict[str, Field[Any]]:
     return {spelled(one.name): one for one in fields(record) if "option" in one.metadata}
 
 
-def metadata_of(record: type, name: str) -> Any:  # noqa: ANN401
+def metadata_of(record: type, name: str) -> Any:
     """Return what was declared of another record's field of this name."""
     return record.__dataclass_fields__[name].metadata  # type: ignore[attr-defined]
 

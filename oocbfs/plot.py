@@ -67,7 +67,7 @@ def draw(
     size: tuple[float, float],
     path: str | os.PathLike[str] | None,
     force: bool = False,
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Make a figure whose panels, one below the other, are drawn by functions of their axes.
 
     Returns the figure, which notebooks show; it is written too if a file is named.
@@ -88,7 +88,7 @@ def draw(
     return figure
 
 
-def count_by_powers(axes: Any, most: float) -> None:  # noqa: ANN401
+def count_by_powers(axes: Any, most: float) -> None:
     """Count upwards in powers of ten, written short; a single one is seen, too."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -101,10 +101,7 @@ def count_by_powers(axes: Any, most: float) -> None:  # noqa: ANN401
 
 
 def write_values(
-    axes: Any,  # noqa: ANN401
-    bars: Any,  # noqa: ANN401
-    values: Sequence[float],
-    write: Callable[[float], str],
+    axes: Any, bars: Any, values: Sequence[float], write: Callable[[float], str]
 ) -> None:
     """Write values on bars, while they have room."""
     if len(values) <= _MOST_VALUES:
@@ -130,7 +127,7 @@ def _figure_type() -> type[Any]:
     class NotebookFigure(Figure):
         """A figure that shows itself, without pyplot."""
 
-        def __init__(self, **settings: Any) -> None:  # noqa: ANN401
+        def __init__(self, **settings: Any) -> None:
             super().__init__(**settings)
             FigureCanvasAgg(self)
 
@@ -143,7 +140,7 @@ def _figure_type() -> type[Any]:
     return NotebookFigure
 
 
-def _save(figure: Any, file: Any, form: str) -> None:  # noqa: ANN401
+def _save(figure: Any, file: Any, form: str) -> None:
     """Write a figure; the same figure makes the same bytes."""
     undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
     with _style():

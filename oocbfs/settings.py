@@ -43,7 +43,7 @@ DEVICES = range(16)
 DEPTHS = range(1 << 63)
 
 
-def check_choice(name: str, value: object, choices: Any) -> None:  # noqa: ANN401
+def check_choice(name: str, value: object, choices: Any) -> None:
     """Refuse what is not one of the strings of a Literal."""
     allowed = get_args(choices)
     if not isinstance(value, str) or value not in allowed:
@@ -280,7 +280,7 @@ class Settings:
         return not self.on_device and (self.engine != "auto" or self.memory is not None)
 
 
-def settings_of(options: Settings | None, **values: Any) -> Settings:  # noqa: ANN401
+def settings_of(options: Settings | None, **values: Any) -> Settings:
     """Put settings together; of two values of one, that of ``options`` is for who gave no other.
 
     Those that were put together of the same values before are given again.

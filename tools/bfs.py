@@ -76,7 +76,7 @@ def _sources(opened: AnyGraph, text: str) -> list[Any] | Largest:
     return LARGEST_COMPONENT
 
 
-def _target(opened: AnyGraph, text: str | None) -> Any:  # noqa: ANN401
+def _target(opened: AnyGraph, text: str | None) -> Any:
     """Read one id or name."""
     if text is None:
         return None
@@ -175,12 +175,7 @@ def _wants_path_only(options: argparse.Namespace) -> bool:
     )
 
 
-def _print_path(
-    opened: AnyGraph,
-    source: Any,  # noqa: ANN401
-    target: Any,  # noqa: ANN401
-    options: argparse.Namespace,
-) -> None:
+def _print_path(opened: AnyGraph, source: Any, target: Any, options: argparse.Namespace) -> None:
     """Search from both ends, and print the path."""
     start = time.perf_counter()
     path = opened.shortest_path(
@@ -195,7 +190,7 @@ def _path_row(target: str, path: list[Any] | None) -> tuple[str, str]:
     return f"path to {target}", f"{len(path) - 1} steps: {steps}" if path else "not reached"
 
 
-def _path(result: BfsResult, target: Any) -> list[Any] | None:  # noqa: ANN401
+def _path(result: BfsResult, target: Any) -> list[Any] | None:
     """Return the path to the target, if there is one to be found."""
     if target is None or result.level_of(target) < 0:
         return None

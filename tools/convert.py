@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
     convert(options.inputs, options, **settings)
 
 
-def convert(inputs: object, options: argparse.Namespace, **settings: Any) -> None:  # noqa: ANN401
+def convert(inputs: object, options: argparse.Namespace, **settings: Any) -> None:
     """Convert anything that ``oocbfs.convert`` takes and print the report."""
     announcements.announce_compilation()
     from oocbfs.cluster import sharding

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
     shared.print_report(options, values, (), above=lines)
 
 
-def _vertex(opened: AnyGraph, text: str) -> Any:  # noqa: ANN401
+def _vertex(opened: AnyGraph, text: str) -> Any:
     """Read one id or name."""
     found = read_vertices(opened, text)
     if len(found) > 1:

@@ -48,7 +48,7 @@ class Decoder(Protocol):
 class _Wrapped:
     """A decoder of a library; what it lacks of the contract is added by subclasses."""
 
-    def __init__(self, inner: Any) -> None:  # noqa: ANN401
+    def __init__(self, inner: Any) -> None:
         self._inner = inner
 
     @property

@@ -77,7 +77,7 @@ def over_ranges(
 ) -> list[Any]:
     """Run a kernel over ranges of 0 … size-1 in parallel; its last two arguments are the range."""
 
-    def work(first: int) -> Any:  # noqa: ANN401
+    def work(first: int) -> Any:
         return kernel(*arguments, first, min(first + _PIECE, size))
 
     return list(ordered_map(work, range(0, size, _PIECE), threads))

@@ -113,7 +113,7 @@ def _load(library: str) -> Zstd | None:
 
 
 @cache
-def _python_function() -> Any:  # noqa: ANN401
+def _python_function() -> Any:
     def decompress(context: int, out: int, capacity: int, packed: int, count: int) -> int:
         data = ctypes.string_at(packed, count)
         try:
@@ -129,7 +129,7 @@ def _python_function() -> Any:  # noqa: ANN401
     return _Decompress(decompress)
 
 
-def _address(function: Any) -> int:  # noqa: ANN401
+def _address(function: Any) -> int:
     address = ctypes.cast(function, ctypes.c_void_p).value
     assert address is not None
     return address

@@ -17,7 +17,7 @@ ROW_GROUP = 1 << 20
 Column = NDArray[Any] | NameColumn | Sequence[Any]
 
 
-def import_arrow() -> Any:  # noqa: ANN401
+def import_arrow() -> Any:
     """Import pyarrow, or say how to get it."""
     try:
         import pyarrow
@@ -26,14 +26,14 @@ def import_arrow() -> Any:  # noqa: ANN401
     return pyarrow
 
 
-def arrow_schema(types: Mapping[str, Any], about: Mapping[str, str]) -> Any:  # noqa: ANN401
+def arrow_schema(types: Mapping[str, Any], about: Mapping[str, str]) -> Any:
     """Make a schema: names and NumPy types (in a list: of lists), and what is said about it all.
 
     Objects are names of vertices, which may be missing.
     """
     arrow = import_arrow()
 
-    def arrow_type(kind: Any) -> Any:  # noqa: ANN401
+    def arrow_type(kind: Any) -> Any:
         if isinstance(kind, list):
             return arrow.list_(arrow_type(kind[0]))
         if np.dtype(kind) == object:
@@ -46,7 +46,7 @@ def arrow_schema(types: Mapping[str, Any], about: Mapping[str, str]) -> Any:  # 
     return arrow.schema(fields, {f"oocbfs.{name}": value for name, value in about.items()})
 
 
-def record_batch(schema: Any, columns: Sequence[Column]) -> Any:  # noqa: ANN401
+def record_batch(schema: Any, columns: Sequence[Column]) -> Any:
     """Make a batch of rows of columns, in the order and with the types of a schema."""
     arrow = import_arrow()
     arrays = [arrow.array(one, field.type) for one, field in zip(columns, schema, strict=True)]
@@ -59,12 +59,7 @@ class ParquetRows:
     ``differences`` names columns of whole numbers that are stored as such, as ids are best.
     """
 
-    def __init__(
-        self,
-        file: _Sink,
-        schema: Any,  # noqa: ANN401
-        differences: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, file: _Sink, schema: Any, differences: Sequence[str] = ()) -> None:
         self._arrow = import_arrow()
         from pyarrow.parquet import ParquetWriter
 
@@ -139,7 +134,7 @@ class _Sink:
         self._size = 0
         self.is_cut = self.closed = False
 
-    def write(self, data: Any) -> int:  # noqa: ANN401
+    def write(self, data: Any) -> int:
         """Write a buffer of Arrow's, unless the stream is cut."""
         view = memoryview(data)
         if not self.is_cut:

@@ -54,7 +54,7 @@ def write_parts(
     known_only: bool = False,
     force: bool = False,
     about: Mapping[str, str] | None = None,
-    **manner: Any,  # noqa: ANN401
+    **manner: Any,
 ) -> None:
     """Write values in so many files; ``values_at(first, stop)`` gives those of one.
 

@@ -57,12 +57,7 @@ def looks_like_arrow(sample: Sample) -> bool:
     return head.startswith(_STREAM_MARK) and size % 8 == 0 and 0 < size <= _MAX_METADATA_BYTES
 
 
-def read_parquet(
-    source: Source,
-    declared: Declared,
-    threads: int,
-    **asked: Any,  # noqa: ANN401
-) -> Generator[Any]:
+def read_parquet(source: Source, declared: Declared, threads: int, **asked: Any) -> Generator[Any]:
     """Read two columns of a Parquet file, as ids or as names; see ``Schema`` for what is asked."""
     if source.peek(len(_ENCRYPTED)) == _ENCRYPTED:
         raise InputError("an encrypted Parquet file: decrypt it before", path=source.name)
@@ -75,7 +70,7 @@ def read_parquet(
         ExitStack() as opened,
     ):
 
-        def open_file(metadata: Any = None) -> Any:  # noqa: ANN401
+        def open_file(metadata: Any = None) -> Any:
             plain = open_plain()
             if not isinstance(plain, str):
                 opened.enter_context(plain)
@@ -105,7 +100,7 @@ def read_parquet(
             yield from _edges(batches, schema.take, source, num_rows)
 
 
-def _groups(chosen: Any, file: Any, open_plain: Callable[[], Any]) -> list[int]:  # noqa: ANN401
+def _groups(chosen: Any, file: Any, open_plain: Callable[[], Any]) -> list[int]:
     """Return the row groups that may have rows which are chosen, by the ranges of their values."""
     every = list(range(file.metadata.num_row_groups))
     if isinstance(chosen, bool):
@@ -128,7 +123,7 @@ class _Run(NamedTuple):
     num_rows: int
 
 
-def _runs(metadata: Any, least_rows: int, chosen: list[int]) -> list[_Run]:  # noqa: ANN401
+def _runs(metadata: Any, least_rows: int, chosen: list[int]) -> list[_Run]:
     """Put chosen row groups that follow each other together to so many rows, where there are."""
     runs: list[_Run] = []
     groups: list[int] = []
@@ -174,12 +169,7 @@ def _edges_of_runs(
             _show_progress(source, run.first_row + run.num_rows, num_rows)
 
 
-def read_arrow(
-    source: Source,
-    declared: Declared,
-    threads: int,
-    **asked: Any,  # noqa: ANN401
-) -> Generator[Any]:
+def read_arrow(source: Source, declared: Declared, threads: int, **asked: Any) -> Generator[Any]:
     """Read two columns of an Arrow file (Feather is one) or stream, as ids or as names."""
     if source.peek(len(_OLD_FEATHER)) == _OLD_FEATHER:
         raise InputError("version 1 of Feather: write it anew with pandas", path=source.name)
@@ -212,7 +202,7 @@ def read_arrow(
         batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader
         small = _kept_small(batches, schema.batch_rows, mapping, watch, source.name)
 
-        def take(batch: Any, row: int) -> Any:  # noqa: ANN401
+        def take(batch: Any, row: int) -> Any:
             edges = schema.take(batch, row)
             if schema.named:
                 return edges
@@ -322,7 +312,7 @@ def _plain_file(source: Source, kind: str) -> Iterator[Callable[[], Any]]:
 
 
 @contextmanager
-def _understood(pa: Any, name: str, kind: str) -> Iterator[None]:  # noqa: ANN401
+def _understood(pa: Any, name: str, kind: str) -> Iterator[None]:
     """Turn what pyarrow raises into one line, and give back the memory that it keeps."""
     try:
         yield

@@ -79,7 +79,7 @@ def read_chosen(
     lines.finish()
 
 
-def _pass_over_comments(row: Any) -> str:  # noqa: ANN401
+def _pass_over_comments(row: Any) -> str:
     return "skip" if row.text.startswith(_COMMENTS) else "error"
 
 

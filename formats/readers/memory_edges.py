@@ -23,7 +23,7 @@ class MemoryEdges:
     name = "memory"
     unit = "edge"
 
-    def __init__(self, edges: Any) -> None:  # noqa: ANN401
+    def __init__(self, edges: Any) -> None:
         self.declared = Declared()
         if hasattr(edges, "tocoo"):
             matrix = edges.tocoo()
@@ -79,7 +79,7 @@ class NetworkxEdges:
     name = "networkx graph"
     unit = "edge"
 
-    def __init__(self, graph: Any) -> None:  # noqa: ANN401
+    def __init__(self, graph: Any) -> None:
         nodes = list(graph)
         for node in nodes:
             if not isinstance(node, (int, np.integer)) or not 0 <= node < 2**64:
@@ -111,7 +111,7 @@ class IgraphEdges:
     name = "igraph graph"
     unit = "edge"
 
-    def __init__(self, graph: Any) -> None:  # noqa: ANN401
+    def __init__(self, graph: Any) -> None:
         self._graph = graph
         directed = graph.is_directed()
         self.declared = Declared(

@@ -36,7 +36,7 @@ class Format:
     # The module and the function that read it where ids are names.
     names: tuple[str, str] | None = None
 
-    def _module(self) -> Any:  # noqa: ANN401
+    def _module(self) -> Any:
         return import_module(f"oocbfs.formats.readers.{self.module or self.name}")
 
     def reader(self) -> Callable[..., Generator[Edges]]:

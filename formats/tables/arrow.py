@@ -24,7 +24,7 @@ def kind_of(table: object) -> str:
     return f"{type(table).__module__.split('.')[0]} {type(table).__name__}"
 
 
-def load(what: str) -> Any:  # noqa: ANN401
+def load(what: str) -> Any:
     """Import pyarrow, which not everybody has."""
     try:
         import pyarrow
@@ -42,7 +42,7 @@ class Schema:
 
     def __init__(
         self,
-        schema: Any,  # noqa: ANN401
+        schema: Any,
         path: str,
         *,
         table: TableOptions = _ANY,
@@ -73,7 +73,7 @@ class Schema:
             more = [name for name in table.where.columns if name in types]
             self.read = list(dict.fromkeys([*self.read, *more]))
 
-    def _choose(self, batch: Any) -> Any:  # noqa: ANN401
+    def _choose(self, batch: Any) -> Any:
         """Return the rows of a record batch that are edges."""
         import pyarrow as pa
 
@@ -88,7 +88,7 @@ class Schema:
             raise InputError(f"--where cannot be decided: {reason}", path=self._path) from error
         return found[0] if found else batch.slice(0, 0)
 
-    def edges(self, batch: Any, first_row: int) -> Edges:  # noqa: ANN401
+    def edges(self, batch: Any, first_row: int) -> Edges:
         """Take the edges of a record batch, whose first row has this number in its table."""
         batch = self._choose(batch)
         ends = [
@@ -99,7 +99,7 @@ class Schema:
         ]
         return Edges(ends[0], ends[1])
 
-    def named_edges(self, batch: Any, first_row: int) -> NamedEdges:  # noqa: ANN401
+    def named_edges(self, batch: Any, first_row: int) -> NamedEdges:
         """Take the edges of a record batch where ids are names."""
         import pyarrow as pa
 
@@ -143,7 +143,7 @@ class Schema:
         return np.full(num_rows, int(value), np.uint64)
 
 
-def _decoded(kind: Any, name: str, path: str) -> Any:  # noqa: ANN401
+def _decoded(kind: Any, name: str, path: str) -> Any:
     """Return the type of a column's values: of a dictionary's, too, but not of those in lists."""
     import pyarrow as pa
 
@@ -156,7 +156,7 @@ def _decoded(kind: Any, name: str, path: str) -> Any:  # noqa: ANN401
     return getattr(kind, "value_type", kind)
 
 
-def _check_type(kind: Any, name: str, path: str) -> None:  # noqa: ANN401
+def _check_type(kind: Any, name: str, path: str) -> None:
     import pyarrow as pa
 
     if not pa.types.is_integer(kind):
@@ -167,7 +167,7 @@ def _check_type(kind: Any, name: str, path: str) -> None:  # noqa: ANN401
         )
 
 
-def _is_text(kind: Any) -> bool:  # noqa: ANN401
+def _is_text(kind: Any) -> bool:
     """Return whether a column holds strings."""
     import pyarrow as pa
 
@@ -175,7 +175,7 @@ def _is_text(kind: Any) -> bool:  # noqa: ANN401
     return any(one(kind) for one in (pa.types.is_string, pa.types.is_large_string, views))
 
 
-def _check_name_type(kind: Any, name: str, path: str) -> None:  # noqa: ANN401
+def _check_name_type(kind: Any, name: str, path: str) -> None:
     import pyarrow as pa
 
     if not (_is_text(kind) or pa.types.is_integer(kind)):
@@ -186,7 +186,7 @@ def _check_name_type(kind: Any, name: str, path: str) -> None:  # noqa: ANN401
         )
 
 
-def as_names(column: Any, name: str, first_row: int, path: str) -> Any:  # noqa: ANN401
+def as_names(column: Any, name: str, first_row: int, path: str) -> Any:
     """Make a column of large strings of names, or of whole numbers; refuse gaps."""
     import pyarrow as pa
 
@@ -195,7 +195,7 @@ def as_names(column: Any, name: str, first_row: int, path: str) -> Any:  # noqa:
     return column if column.type == kind else column.cast(pa.string()).cast(kind)
 
 
-def _without_gaps(column: Any, name: str, first_row: int, path: str) -> Any:  # noqa: ANN401
+def _without_gaps(column: Any, name: str, first_row: int, path: str) -> Any:
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
     if column.null_count:
@@ -206,7 +206,7 @@ def _without_gaps(column: Any, name: str, first_row: int, path: str) -> Any:  # 
     return column
 
 
-def as_ids(column: Any, name: str, first_row: int, path: str) -> Ids:  # noqa: ANN401
+def as_ids(column: Any, name: str, first_row: int, path: str) -> Ids:
     """Return a column of whole numbers as ids, without a copy if they have 64 bits.
 
     Gaps and what is below zero are refused.
@@ -228,13 +228,7 @@ class ArrowEdges:
 
     unit = "edge"
 
-    def __init__(
-        self,
-        table: Any,  # noqa: ANN401
-        options: TableOptions,
-        *,
-        named: bool = False,
-    ) -> None:
+    def __init__(self, table: Any, options: TableOptions, *, named: bool = False) -> None:
         self.name = kind_of(table)
         self._reader = load(self.name).RecordBatchReader.from_stream(table)
         try:
@@ -256,7 +250,7 @@ class ArrowEdges:
     named_batches = batches
 
 
-def pieces(batch: Any, num_rows: int) -> Iterator[Any]:  # noqa: ANN401
+def pieces(batch: Any, num_rows: int) -> Iterator[Any]:
     """Cut a record batch into some of bounded size, without copies."""
     for first in range(0, batch.num_rows, num_rows):
         yield batch.slice(first, num_rows)

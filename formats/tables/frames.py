@@ -19,13 +19,7 @@ class FrameEdges:
 
     unit = "edge"
 
-    def __init__(
-        self,
-        frame: Any,  # noqa: ANN401
-        options: TableOptions,
-        *,
-        named: bool = False,
-    ) -> None:
+    def __init__(self, frame: Any, options: TableOptions, *, named: bool = False) -> None:
         self.name = kind_of(frame)
         self._names = [str(name) for name in frame.columns]
         pair = choose(self._names, options.columns, self.name)
@@ -75,7 +69,7 @@ class FrameEdges:
         for part in self._computed(columns):
             yield self._chosen(part)
 
-    def _chosen(self, part: Any) -> Any:  # noqa: ANN401
+    def _chosen(self, part: Any) -> Any:
         """Return the rows of a part that are edges, and both columns."""
         if self._where is None:
             return part
@@ -88,7 +82,7 @@ class FrameEdges:
         return part.iloc[rows.to_numpy(), :2]
 
     @staticmethod
-    def _computed(columns: Any) -> Iterator[Any]:  # noqa: ANN401
+    def _computed(columns: Any) -> Iterator[Any]:
         if not hasattr(columns, "npartitions"):
             for first in range(0, len(columns), BATCH_ROWS):
                 yield columns.iloc[first : first + BATCH_ROWS]
@@ -96,7 +90,7 @@ class FrameEdges:
         for number in range(columns.npartitions):
             yield columns.partitions[number].compute()
 
-    def _check_type(self, kind: Any, name: str) -> None:  # noqa: ANN401
+    def _check_type(self, kind: Any, name: str) -> None:
         from pandas.api.types import is_integer_dtype, is_object_dtype, is_string_dtype
 
         if not is_integer_dtype(kind):
@@ -107,7 +101,7 @@ class FrameEdges:
                 path=self.name,
             )
 
-    def _refuse_gaps(self, column: Any, name: str, first_row: int) -> None:  # noqa: ANN401
+    def _refuse_gaps(self, column: Any, name: str, first_row: int) -> None:
         missing = column.isna().to_numpy()
         if missing.any():
             row = first_row + int(missing.argmax())
@@ -115,7 +109,7 @@ class FrameEdges:
                 f"row {row} has no {name!r}: leave such rows out, as dropna does", path=self.name
             )
 
-    def _ids(self, column: Any, name: str, first_row: int) -> Ids:  # noqa: ANN401
+    def _ids(self, column: Any, name: str, first_row: int) -> Ids:
         self._refuse_gaps(column, name, first_row)
         signed = str(column.dtype).lower().startswith("int")
         values = column.to_numpy(dtype=np.int64 if signed else np.uint64)

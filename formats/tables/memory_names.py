@@ -26,7 +26,7 @@ class MemoryNames:
     name = "memory"
     unit = "edge"
 
-    def __init__(self, edges: Any) -> None:  # noqa: ANN401
+    def __init__(self, edges: Any) -> None:
         self.declared = Declared()
         if isinstance(edges, tuple) and len(edges) == 2 and not isinstance(edges[0], str):
             sources, targets = (_listed(side) for side in edges)
@@ -67,7 +67,7 @@ def pack_names(names: list[bytes]) -> NamedEdges:
     return edges
 
 
-def _listed(side: Any) -> list[Any]:  # noqa: ANN401
+def _listed(side: Any) -> list[Any]:
     return side.tolist() if hasattr(side, "tolist") else list(side)
 
 
@@ -88,7 +88,7 @@ class NetworkxNames(MemoryNames):
 
     name = "networkx graph"
 
-    def __init__(self, graph: Any) -> None:  # noqa: ANN401
+    def __init__(self, graph: Any) -> None:
         alone = ((node, node) for node, degree in graph.degree() if degree == 0)
         super().__init__(chain(((u, v) for u, v in graph.edges()), alone))
         self.declared.directed = graph.is_directed()
@@ -100,7 +100,7 @@ class IgraphNames(MemoryNames):
 
     name = "igraph graph"
 
-    def __init__(self, graph: Any) -> None:  # noqa: ANN401
+    def __init__(self, graph: Any) -> None:
         names = graph.vs["name"] if "name" in graph.vs.attributes() else range(graph.vcount())
         alone = ((names[v], names[v]) for v in range(graph.vcount()) if graph.degree(v) == 0)
         super().__init__(chain(((names[u], names[v]) for u, v in graph.get_edgelist()), alone))

@@ -86,12 +86,8 @@ class Where:
             raise InputError(f"--where: no column {unknown[0]!r}: there are {shown}", path=path)
 
     def bind(
-        self,
-        types: Mapping[str, Any],
-        path: str,
-        *,
-        constants: Mapping[str, str] | None = None,
-    ) -> Any:  # noqa: ANN401
+        self, types: Mapping[str, Any], path: str, *, constants: Mapping[str, str] | None = None
+    ) -> Any:
         """Make an expression of pyarrow for columns of these types; None is a type of text.
 
         What only the ``constants`` of a file decide is True or False instead.
@@ -241,7 +237,7 @@ class _Binding:
     def __init__(self, types: Mapping[str, Any], constants: Mapping[str, str], path: str) -> None:
         self._types, self._constants, self._path = types, constants, path
 
-    def of(self, condition: Condition | Test) -> Any:  # noqa: ANN401
+    def of(self, condition: Condition | Test) -> Any:
         if isinstance(condition, Test):
             return self._test(condition)
         parts = [self.of(part) for part in condition.parts]
@@ -258,7 +254,7 @@ class _Binding:
             joined = joined | part if decides else joined & part
         return joined
 
-    def _test(self, test: Test) -> Any:  # noqa: ANN401
+    def _test(self, test: Test) -> Any:
         from pyarrow import compute as pc
 
         if test.column in self._types:
@@ -272,7 +268,7 @@ class _Binding:
             return _compared(test.sign, field, values)
         return self._constant(test, self._constants[test.column])
 
-    def _untyped(self, test: Test, field: Any) -> Any:  # noqa: ANN401
+    def _untyped(self, test: Test, field: Any) -> Any:
         import pyarrow as pa
 
         if all(isinstance(value, str) for value in test.values):
@@ -306,7 +302,7 @@ class _Binding:
             path=self._path,
         )
 
-    def _cast(self, value: Value, kind: Any, column: str) -> Any:  # noqa: ANN401
+    def _cast(self, value: Value, kind: Any, column: str) -> Any:
         """Make a value of a column's type; refuse what can only be a mistake."""
         import pyarrow as pa
 
@@ -335,7 +331,7 @@ class _Binding:
             ) from error
 
 
-def _compared(sign: str, one: Any, values: Sequence[Any]) -> Any:  # noqa: ANN401
+def _compared(sign: str, one: Any, values: Sequence[Any]) -> Any:
     if sign != "in":
         return _COMPARE[sign](one, values[0])
     found = one == values[0]

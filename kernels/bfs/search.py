@@ -169,7 +169,7 @@ def _run(rows_out, rows_in, state, options, to_ids, results, thread):
         rows_out, rows_in, state, options, to_ids, results = read_arguments(mailbox, thread)
 
 
-def _run_structs(parking: Parking, *structs_and_thread: Any) -> int:  # noqa: ANN401
+def _run_structs(parking: Parking, *structs_and_thread: Any) -> int:
     """Run the compiled function; this call keeps alive its structs and those it is woken with."""
     *structs, thread = structs_and_thread
     outcome: int = _run(*map(_ADDRESS, structs), thread)

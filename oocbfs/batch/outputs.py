@@ -98,7 +98,7 @@ def _zarr_in(folder: Path) -> Path:
     return folder / "levels.zarr"
 
 
-def import_zarr() -> Any:  # noqa: ANN401
+def import_zarr() -> Any:
     """Import zarr, or say how to get it."""
     try:
         import zarr

@@ -255,7 +255,7 @@ def _text(named: Columns, form: str) -> str:
     return "".join(separator.join(row) + "\n" for row in zip(*fields, strict=True))
 
 
-def _plain(column: Any) -> list[Any]:  # noqa: ANN401
+def _plain(column: Any) -> list[Any]:
     return column if isinstance(column, list) else column.tolist()
 
 

@@ -323,10 +323,7 @@ class _Steps(Steps):
         return found
 
     def _collect(
-        self,
-        results_of: Callable[[DeviceShard], NDArray[Any]],
-        dtype: Any,  # noqa: ANN401
-        none: int,
+        self, results_of: Callable[[DeviceShard], NDArray[Any]], dtype: Any, none: int
     ) -> NDArray[Any]:
         whole = np.full(self.cut.num_vertices, none, dtype)
         for shard in self._shards:

@@ -160,7 +160,7 @@ def is_sharded(path: str | os.PathLike[str]) -> bool:
     return os.path.isdir(path)
 
 
-def _whole(value: Any) -> int:  # noqa: ANN401
+def _whole(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
         raise ValueError
     return value

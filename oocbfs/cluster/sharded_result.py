@@ -112,7 +112,7 @@ class ShardedResult(LaterResult):
             force=force,
         )
 
-    def to_dask(self, chunk: int | str | os.PathLike[str] = "") -> Any:  # noqa: ANN401
+    def to_dask(self, chunk: int | str | os.PathLike[str] = "") -> Any:
         """Return the levels as a Dask array with a chunk for each shard.
 
         ``chunk`` is a folder that workers see and that is made here, such as ``"levels.npy/"``:

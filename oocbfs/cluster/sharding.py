@@ -75,14 +75,14 @@ def shard(
 
 
 def convert_sharded(
-    inputs: Any,  # noqa: ANN401
+    inputs: Any,
     output: str | os.PathLike[str],
     *,
     parts: int,
     codec: CodecName = "auto",
     force: bool = False,
     progress: bool = False,
-    **settings: Any,  # noqa: ANN401
+    **settings: Any,
 ) -> Report:
     """Convert into a folder of shards, by way of a graph in one file, which goes again.
 

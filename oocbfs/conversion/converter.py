@@ -152,7 +152,7 @@ class _Asked:
 
 
 def convert(
-    inputs: Any,  # noqa: ANN401
+    inputs: Any,
     output: str | os.PathLike[str],
     *,
     directed: bool | None = None,
@@ -166,8 +166,8 @@ def convert(
     header: bool | None = None,
     where: str | None = None,
     allow_empty: bool = False,
-    remove: Any = None,  # noqa: ANN401
-    remove_vertices: Any = None,  # noqa: ANN401
+    remove: Any = None,
+    remove_vertices: Any = None,
     codec: CodecName = "auto",
     tmp: str | os.PathLike[str] | None = None,
     force: bool = False,

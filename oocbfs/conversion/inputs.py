@@ -79,7 +79,7 @@ class Inputs:
             opened.append(stored)
         return opened
 
-    def stream(self, reading: Reading, graphs: Sequence[StoredGraph] = ()) -> Any:  # noqa: ANN401
+    def stream(self, reading: Reading, graphs: Sequence[StoredGraph] = ()) -> Any:
         """Make one stream of edges, of names or numbers: of all but graphs, or of these too."""
         method = "named_batches" if reading.named else "batches"
         streams: list[Any] = [GraphEdges(graph) for graph in graphs]
@@ -104,7 +104,7 @@ class Inputs:
         return streams[0] if len(streams) == 1 else Several(streams)
 
 
-def sort_out(inputs: Any) -> Inputs:  # noqa: ANN401
+def sort_out(inputs: Any) -> Inputs:
     """Sort inputs out: there is one, or a list of them if at least one in it is no edge."""
     if isinstance(inputs, Sequence) and not isinstance(inputs, str) and not len(inputs):
         raise QueryError("nothing to convert: name at least one input")
@@ -145,7 +145,7 @@ def _sharded(path: str) -> InputError:
     return InputError("is a sharded graph: 'oocbfs export' writes its edges", path=path)
 
 
-def _are_paths(inputs: Any) -> bool:  # noqa: ANN401
+def _are_paths(inputs: Any) -> bool:
     return (
         isinstance(inputs, Sequence)
         and not isinstance(inputs, str)
@@ -183,7 +183,7 @@ class GraphEdges:
                 yield NamedEdges(column.text, starts, lengths)
 
 
-def wanted_vertices(vertices: Any, *, named: bool) -> list[Any]:  # noqa: ANN401
+def wanted_vertices(vertices: Any, *, named: bool) -> list[Any]:
     """Return ids or names, of which a file has one in each line."""
     if vertices is None:
         return []

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from oocbfs.formats.tables.frames import FrameEdges
 
 
-def from_memory(edges: Any, options: TableOptions) -> EdgeStream:  # noqa: ANN401
+def from_memory(edges: Any, options: TableOptions) -> EdgeStream:
     """Make an edge stream of a table, a graph, arrays or a matrix."""
     table = _table(edges, options, named=False)
     return _of_graph(edges, NetworkxEdges, IgraphEdges, MemoryEdges) if table is None else table
 
 
-def names_from_memory(edges: Any, options: TableOptions) -> NamedEdgeStream:  # noqa: ANN401
+def names_from_memory(edges: Any, options: TableOptions) -> NamedEdgeStream:
     """Make a stream of edges between names of a table, a graph, pairs or arrays."""
     table = _table(edges, options, named=True)
     return _of_graph(edges, NetworkxNames, IgraphNames, MemoryNames) if table is None else table
@@ -40,19 +40,14 @@ def is_alone(edges: object) -> bool:
     )
 
 
-def _of_graph(edges: Any, networkx: Any, igraph: Any, other: Any) -> Any:  # noqa: ANN401
+def _of_graph(edges: Any, networkx: Any, igraph: Any, other: Any) -> Any:
     """Make a stream of a graph of networkx, of one of igraph, or of anything else."""
     if _is_graph(edges, "networkx"):
         return networkx(edges)
     return igraph(edges) if _is_graph(edges, "igraph") else other(edges)
 
 
-def _table(
-    edges: Any,  # noqa: ANN401
-    options: TableOptions,
-    *,
-    named: bool,
-) -> FrameEdges | ArrowEdges | None:
+def _table(edges: Any, options: TableOptions, *, named: bool) -> FrameEdges | ArrowEdges | None:
     """Make a stream of a table; None if it is none."""
     makers = _makers(edges)
     if makers & {"pandas", "dask"} and hasattr(edges, "columns"):

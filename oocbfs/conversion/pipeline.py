@@ -161,7 +161,7 @@ class Conversion(Closing):
         )
         self._resources.folder.expect(need.most_bytes)
 
-    def read_removal(self, stream: Any, vertices: Sequence[Any]) -> None:  # noqa: ANN401
+    def read_removal(self, stream: Any, vertices: Sequence[Any]) -> None:
         """Read which edges and vertices are taken out again."""
         assert self._removal is not None
         if self._names is None:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 def update(
     graph: str | os.PathLike[str],
-    add: Any = None,  # noqa: ANN401
+    add: Any = None,
     *,
-    remove: Any = None,  # noqa: ANN401
-    remove_vertices: Any = None,  # noqa: ANN401
+    remove: Any = None,
+    remove_vertices: Any = None,
     codec: CodecName | None = None,
-    **settings: Any,  # noqa: ANN401
+    **settings: Any,
 ) -> Report:
     """Add edges to a graph file and take others out.
 

@@ -13,7 +13,7 @@ from oocbfs.gpu.cuda_device import CudaDevice
 from oocbfs.gpu.device import Memory
 
 
-def find_nccl() -> Any:  # noqa: ANN401
+def find_nccl() -> Any:
     """Return CuPy's NCCL, None where its library is not installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # CuPy warns of a library that may well be missing
@@ -57,12 +57,7 @@ class PeerLinks(CopiedLinks):
 class NcclLinks(Links):
     """Collectives of NCCL, all of them in one process; they wait in the streams of the devices."""
 
-    def __init__(
-        self,
-        devices: Sequence[CudaDevice],
-        names: Sequence[int],
-        nccl: Any,  # noqa: ANN401
-    ) -> None:
+    def __init__(self, devices: Sequence[CudaDevice], names: Sequence[int], nccl: Any) -> None:
         super().__init__(names)
         self._devices, self._nccl = devices, nccl
         with devices[0].current("NCCL cannot connect the GPUs"):

@@ -184,7 +184,7 @@ class DistanceDistribution(tables.Table, tables.Drawn):
             "high": self.high[1:],
         }
 
-    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
+    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:
         from oocbfs.distances.plots import plot_distribution
 
         return plot_distribution(self, path, force=force)
@@ -270,7 +270,7 @@ def distribution_of(
     )
 
 
-def most_distant(searches: Any, sources: Sources) -> float:  # noqa: ANN401
+def most_distant(searches: Any, sources: Sources) -> float:
     """Return what no distance is larger than, from what the sources found; may be infinite."""
     scope = sources.scope
     if sources.is_all or scope.num_vertices < 2:

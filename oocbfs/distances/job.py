@@ -106,7 +106,7 @@ class Job:
         *,
         state: str | os.PathLike[str] | None = None,
         resume: bool = False,
-        **how: Any,  # noqa: ANN401
+        **how: Any,
     ) -> None:
         question.check()
         self._graph = graph
@@ -153,7 +153,7 @@ class Job:
             yield searches
             self.answer.disk_bytes += searches.disk_bytes
 
-    def _begin(self, name: str, stage: Any) -> None:  # noqa: ANN401
+    def _begin(self, name: str, stage: Any) -> None:
         """Begin a stage, or go on with it."""
         if known := of_stage(self._known, name):
             stage.go_on(known)
@@ -161,7 +161,7 @@ class Job:
         if stage.waiting > _MANY:
             _log.info("%s: at most %s searches are left", _STAGES[name], f"{stage.waiting:,}")
 
-    def _after_group(self, stage: Any) -> None:  # noqa: ANN401
+    def _after_group(self, stage: Any) -> None:
         """Say how far a stage is, and keep it now and then."""
         if isinstance(stage, Eccentricities):
             self.answer.extremes = stage.extremes()

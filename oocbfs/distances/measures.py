@@ -44,37 +44,31 @@ class Measures(OpenGraph):
         """Open the same graph with every edge turned around."""
 
     @abstractmethod
-    def bfs(self, *arguments: Any, **settings: Any) -> BfsResult:  # noqa: ANN401
+    def bfs(self, *arguments: Any, **settings: Any) -> BfsResult:
         """Find the distances from one source."""
 
     @abstractmethod
-    def bfs_many(self, *arguments: Any, **settings: Any) -> SourceResults:  # noqa: ANN401
+    def bfs_many(self, *arguments: Any, **settings: Any) -> SourceResults:
         """Find the distances from each of many sources."""
 
     @abstractmethod
-    def components(self, *arguments: Any, **settings: Any) -> ComponentsResult:  # noqa: ANN401
+    def components(self, *arguments: Any, **settings: Any) -> ComponentsResult:
         """Find the components."""
 
-    def diameter(self, *, component: Vertex = "largest", **how: Any) -> int:  # noqa: ANN401
+    def diameter(self, *, component: Vertex = "largest", **how: Any) -> int:
         """Return the largest distance between two vertices, exactly, from few searches."""
         return self._bounded({"diameter"}, component, how).extremes().diameter[0]
 
-    def radius(self, *, component: Vertex = "largest", **how: Any) -> int:  # noqa: ANN401
+    def radius(self, *, component: Vertex = "largest", **how: Any) -> int:
         """Return the smallest eccentricity."""
         return self._bounded({"radius"}, component, how).extremes().radius[1]
 
-    def center(self, *, component: Vertex = "largest", **how: Any) -> NDArray[Any]:  # noqa: ANN401
+    def center(self, *, component: Vertex = "largest", **how: Any) -> NDArray[Any]:
         """Return the vertices of the smallest eccentricity, in ascending order."""
         found = self._bounded({"center"}, component, how)
         return self._called(found.positions_at(found.extremes().radius[1]))
 
-    def eccentricity(
-        self,
-        vertex: Vertex,
-        *,
-        component: Vertex | None = None,
-        **how: Any,  # noqa: ANN401
-    ) -> int:
+    def eccentricity(self, vertex: Vertex, *, component: Vertex | None = None, **how: Any) -> int:
         """Return the largest distance from a vertex to one of its component, or of another scope.
 
         Without ``component`` that is its own; with ``"all"`` whatever it reaches.
@@ -83,12 +77,7 @@ class Measures(OpenGraph):
             position = self._positions([vertex], searches)
             return next(iter(searches.sizes(position))).depth
 
-    def eccentricities(
-        self,
-        *,
-        component: Vertex = "largest",
-        **how: Any,  # noqa: ANN401
-    ) -> NDArray[np.int32]:
+    def eccentricities(self, *, component: Vertex = "largest", **how: Any) -> NDArray[np.int32]:
         """Return all eccentricities in the order of ``ids()``, -1 outside the component."""
         return self._bounded({"eccentricities"}, component, how).eccentricities()
 
@@ -99,7 +88,7 @@ class Measures(OpenGraph):
         seed: int = 1,
         confidence: float = 0.95,
         component: Vertex = "largest",
-        **how: Any,  # noqa: ANN401
+        **how: Any,
     ) -> DistanceDistribution:
         """Count the pairs at each distance: from so many random sources, or with None from all.
 
@@ -113,15 +102,12 @@ class Measures(OpenGraph):
             most = most_distant(searches, found)
         return distribution_of(self._stored, found, confidence, most)
 
-    def average_distance(self, samples: int | None = 256, **more: Any) -> Figure:  # noqa: ANN401
+    def average_distance(self, samples: int | None = 256, **more: Any) -> Figure:
         """Return the mean distance of reachable pairs; see ``distance_distribution``."""
         return self.distance_distribution(samples, **more).average
 
     def effective_diameter(
-        self,
-        share: float = 0.9,
-        samples: int | None = 256,
-        **more: Any,  # noqa: ANN401
+        self, share: float = 0.9, samples: int | None = 256, **more: Any
     ) -> Figure:
         """Return within which distance this share of the reachable pairs is."""
         if not 0 < share <= 1:
@@ -135,7 +121,7 @@ class Measures(OpenGraph):
         wf_improved: bool = True,
         inward: bool = True,
         component: Vertex = "all",
-        **how: Any,  # noqa: ANN401
+        **how: Any,
     ) -> NDArray[np.float64]:
         """Return the closeness of vertices, exactly, as networkx defines it.
 
@@ -151,7 +137,7 @@ class Measures(OpenGraph):
         *,
         inward: bool = True,
         component: Vertex = "all",
-        **how: Any,  # noqa: ANN401
+        **how: Any,
     ) -> NDArray[np.float64]:
         """Return the sums of 1 / distance of vertices, exactly; see ``closeness``."""
         return self._central(vertices, inward, component, how).harmonic
@@ -164,7 +150,7 @@ class Measures(OpenGraph):
         confidence: float = 0.95,
         inward: bool = True,
         component: Vertex = "largest",
-        **how: Any,  # noqa: ANN401
+        **how: Any,
     ) -> dict[str, Estimate]:
         """Estimate closeness and harmonic centrality of all vertices of a component from a sample.
 
@@ -195,7 +181,7 @@ class Measures(OpenGraph):
         *,
         inward: bool = True,
         component: Vertex = "largest",
-        **how: Any,  # noqa: ANN401
+        **how: Any,
     ) -> list[Central]:
         """Return the most central vertices, exactly: those with bounds below are never searched.
 

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 def plot_distribution(
     found: DistanceDistribution, path: str | os.PathLike[str] | None = None, *, force: bool = False
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Draw the share of pairs at each distance, and within it with its interval."""
     distances = range(1, found.depth + 1)
 
-    def at(axes: Any) -> None:  # noqa: ANN401
+    def at(axes: Any) -> None:
         shares = found.shares[1:] - found.shares[:-1]
         if len(distances) <= MOST_BARS:
             axes.bar(distances, shares, 0.86, color=plot.BLUE)
@@ -27,7 +27,7 @@ def plot_distribution(
         axes.set_ylabel("share of pairs at it")
         axes.grid(visible=False, axis="x")
 
-    def within(axes: Any) -> None:  # noqa: ANN401
+    def within(axes: Any) -> None:
         axes.plot(distances, found.shares[1:], color=plot.BLUE, label=found.certainty)
         if not found.is_exact:
             axes.fill_between(

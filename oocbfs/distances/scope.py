@@ -48,11 +48,7 @@ class Scope:
         return numbers if self.inside is None else np.flatnonzero(self.inside)[numbers]
 
 
-def scope_of(
-    graph: Measures,
-    component: Vertex = LARGEST,
-    **settings: Any,  # noqa: ANN401
-) -> Scope:
+def scope_of(graph: Measures, component: Vertex = LARGEST, **settings: Any) -> Scope:
     """Find the vertices that are meant: ``"largest"``, ``"all"``, or the component of a vertex.
 
     Of a directed graph, components are the strongly connected ones.

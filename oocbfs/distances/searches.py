@@ -86,12 +86,7 @@ class Searches:
     """Searches on a graph; a context manager, because the graph turned around is open, too."""
 
     def __init__(
-        self,
-        graph: Measures,
-        scope: Scope,
-        *,
-        inward: bool = False,
-        **settings: Any,  # noqa: ANN401
+        self, graph: Measures, scope: Scope, *, inward: bool = False, **settings: Any
     ) -> None:
         self.graph = graph
         self.scope = scope
@@ -266,7 +261,7 @@ class Searches:
             return False
         return engine not in ("cpu", "disk") or (engine == "disk" and self._budget is not None)
 
-    def _counter(self, kernel: Any, *columns: Any) -> Any:  # noqa: ANN401
+    def _counter(self, kernel: Any, *columns: Any) -> Any:
         """Return what counts a range of positions by level."""
         depth = max(int(columns[0].max(initial=0)), 0)
 

@@ -36,11 +36,11 @@ class Engine(ABC):
         """Return the settings with what this engine takes for granted."""
         return settings
 
-    def refusal(self, graph: Any, settings: Settings) -> str | None:  # noqa: ANN401
+    def refusal(self, graph: Any, settings: Settings) -> str | None:
         """Return why this cannot be answered here, in one line; None if it can."""
         return None
 
-    def needs(self, graph: Any, settings: Settings) -> MemoryPlan:  # noqa: ANN401
+    def needs(self, graph: Any, settings: Settings) -> MemoryPlan:
         """Return what a search takes of which memory, before anything moves.
 
         Raises
@@ -52,15 +52,10 @@ class Engine(ABC):
         return unbounded_plan(graph, self.name)
 
     @abstractmethod
-    def run(self, graph: Any, query: Query, out: Output, settings: Settings) -> Run:  # noqa: ANN401
+    def run(self, graph: Any, query: Query, out: Output, settings: Settings) -> Run:
         """Search from one source, or from the nearest of several."""
 
-    def connect(
-        self,
-        graph: Any,  # noqa: ANN401
-        labels: NDArray[np.uint32],
-        settings: Settings,
-    ) -> ComponentsRun:
+    def connect(self, graph: Any, labels: NDArray[np.uint32], settings: Settings) -> ComponentsRun:
         """Label every stored vertex with one of its component.
 
         Raises
@@ -72,12 +67,6 @@ class Engine(ABC):
             "components are found on the CPU, from disk or on one GPU: leave out devices and method"
         )
 
-    def open_many(
-        self,
-        graph: Any,  # noqa: ANN401
-        settings: Settings,
-        *,
-        with_levels: bool,
-    ) -> Any:  # noqa: ANN401
+    def open_many(self, graph: Any, settings: Settings, *, with_levels: bool) -> Any:
         """Bring a graph to a device, for searches from many sources; None where there is none."""
         return None

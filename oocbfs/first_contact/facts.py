@@ -86,7 +86,7 @@ def _limits(gpu: Gpu) -> dict[str, str]:
     }
 
 
-def _nvrtc_version(cupy: Any) -> str:  # noqa: ANN401
+def _nvrtc_version(cupy: Any) -> str:
     major, minor = cupy.cuda.nvrtc.getVersion()
     return f"{major}.{minor}"
 

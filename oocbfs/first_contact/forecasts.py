@@ -65,7 +65,7 @@ def compare_forecasts(
                 bar.update(1)
 
 
-def _median(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
+def _median(values: tuple[Any, ...]) -> Any:
     return None if None in values else median(values)
 
 

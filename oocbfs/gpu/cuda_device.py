@@ -44,7 +44,7 @@ class DeviceError(OocbfsError):
     """A GPU that cannot be used; says what is missing and how to get it."""
 
 
-def load_cupy() -> Any:  # noqa: ANN401
+def load_cupy() -> Any:
     """Import CuPy and make sure that it can reach a GPU."""
     _find_cache()
     try:
@@ -114,7 +114,7 @@ class CudaDevice(Device):
         options: KernelOptions | None = None,
         *,
         kernels: Sequence[Kernel] = BFS_KERNELS,
-        cupy: Any = None,  # noqa: ANN401
+        cupy: Any = None,
         phases: Phases | None = None,
         device_id: int | None = None,
     ) -> None:
@@ -143,7 +143,7 @@ class CudaDevice(Device):
         self._resident: dict[tuple[str, int], int] = {}
         self.usage = Usage()
 
-    def _find(self, device_id: int | None) -> Any:  # noqa: ANN401
+    def _find(self, device_id: int | None) -> Any:
         with _explained("the GPU cannot be used"):
             if device_id is None:
                 return self.cupy.cuda.Device()
@@ -222,7 +222,7 @@ class CudaDevice(Device):
                 blocks=blocks,
             )
 
-    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
+    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:
         """Return memory from CuPy's pool."""
         try:
             with self._device, self._stream:
@@ -297,23 +297,23 @@ class CudaDevice(Device):
         with self.current(f"the GPU would not start {kernel}"):
             function((blocks,), (threads,), tuple(arguments))
 
-    def mark(self) -> Any:  # noqa: ANN401
+    def mark(self) -> Any:
         """Record an event in the stream."""
         with self.current("the GPU would not record an event"):
             event = self.cupy.cuda.Event()
             event.record(self._stream)
         return event
 
-    def wait_for(self, mark: Any) -> None:  # noqa: ANN401
+    def wait_for(self, mark: Any) -> None:
         """Wait for the event."""
         with self.current("the GPU failed in a kernel or a copy"):
             mark.synchronize()
 
-    def seconds_between(self, begin: Any, end: Any) -> float:  # noqa: ANN401
+    def seconds_between(self, begin: Any, end: Any) -> float:
         """Ask the events, which have happened when something after them was downloaded."""
         return float(self.cupy.cuda.get_elapsed_time(begin, end)) / 1000
 
-    def _kernel(self, name: str) -> Any:  # noqa: ANN401
+    def _kernel(self, name: str) -> Any:
         if name not in self._kernels:
             try:
                 kernel = self._sources[name]

@@ -54,13 +54,7 @@ class Resources(NamedTuple):
 class Memory:
     """Device memory as kernels see it: an address. ``owner`` keeps it alive."""
 
-    def __init__(
-        self,
-        address: int,
-        dtype: np.dtype[Any],
-        size: int,
-        owner: Any,  # noqa: ANN401
-    ) -> None:
+    def __init__(self, address: int, dtype: np.dtype[Any], size: int, owner: Any) -> None:
         self.address = address
         self.dtype = dtype
         self.size = size
@@ -71,7 +65,7 @@ class Memory:
         address = self.address + begin * self.dtype.itemsize
         return Memory(address, self.dtype, end - begin, self.owner[begin:end])
 
-    def seen_as(self, dtype: Any) -> Memory:  # noqa: ANN401
+    def seen_as(self, dtype: Any) -> Memory:
         """Return the same memory as items of another type."""
         dtype = np.dtype(dtype)
         size = self.size * self.dtype.itemsize // dtype.itemsize
@@ -120,7 +114,7 @@ class Device(ABC):
         """Compile the kernels, so that no search's time includes it."""
 
     @abstractmethod
-    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
+    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:
         """Return uninitialised device memory for ``size`` items; counts call it by its name."""
 
     @abstractmethod
@@ -195,13 +189,13 @@ class Device(ABC):
         )
 
     @abstractmethod
-    def mark(self) -> Any:  # noqa: ANN401
+    def mark(self) -> Any:
         """Note the moment at which everything launched so far is done."""
 
     @abstractmethod
-    def wait_for(self, mark: Any) -> None:  # noqa: ANN401
+    def wait_for(self, mark: Any) -> None:
         """Wait for the moment of a mark."""
 
     @abstractmethod
-    def seconds_between(self, begin: Any, end: Any) -> float:  # noqa: ANN401
+    def seconds_between(self, begin: Any, end: Any) -> float:
         """Return the time between two marks, after a download that followed them."""

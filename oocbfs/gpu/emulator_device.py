@@ -98,7 +98,7 @@ class EmulatorDevice(Device):
     def load_kernels(self) -> None:
         """Do nothing: the library is compiled before there is a device."""
 
-    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:  # noqa: ANN401
+    def allocate(self, size: int, dtype: Any, name: str = "") -> Memory:
         """Return memory of the process, filled with a pattern that is no sensible value."""
         dtype = np.dtype(dtype)
         num_bytes = max(size, 1) * dtype.itemsize

@@ -146,7 +146,7 @@ def load_graph(
     phases: Phases | None = None,
     *,
     whole: bool = False,
-    **options: Any,  # noqa: ANN401
+    **options: Any,
 ) -> Work:
     """Make work on a graph, with its rows where a plan wants them; shows what is copied.
 

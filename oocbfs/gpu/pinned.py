@@ -67,7 +67,7 @@ class _NotApplicableError(Exception):
 
 @contextmanager
 def map_pinned(
-    runtime: Any,  # noqa: ANN401
+    runtime: Any,
     array: NDArray[np.uint8],
     device_id: int,
     chosen: Callable[[Route], object],
@@ -106,10 +106,7 @@ def map_pinned(
 
 
 @contextmanager
-def allocate_pinned(
-    runtime: Any,  # noqa: ANN401
-    size: int,
-) -> Iterator[tuple[NDArray[np.uint8], int]]:
+def allocate_pinned(runtime: Any, size: int) -> Iterator[tuple[NDArray[np.uint8], int]]:
     """Yield pinned memory on a page boundary, and the device's address of it."""
     with ExitStack() as stack:
         try:
@@ -122,10 +119,7 @@ def allocate_pinned(
         yield pinned
 
 
-def find_pinnable(
-    runtime: Any,  # noqa: ANN401
-    most_bytes: int,
-) -> int:
+def find_pinnable(runtime: Any, most_bytes: int) -> int:
     """Return how much of so many bytes the driver pins, by a few tries; most of it is refused."""
 
     def is_granted(size: int) -> bool:
@@ -216,10 +210,7 @@ def _copy(job: _Job) -> Iterator[int]:
 
 
 @contextmanager
-def _allocate(
-    runtime: Any,  # noqa: ANN401
-    size: int,
-) -> Iterator[tuple[NDArray[np.uint8], int]]:
+def _allocate(runtime: Any, size: int) -> Iterator[tuple[NDArray[np.uint8], int]]:
     """Allocate on a page boundary, with zeros after the end for decoders that read ahead."""
     whole = size + SLACK_BYTES + _PAGE
     address = int(runtime.hostAlloc(whole, _HOST_ALLOC_MAPPED))
@@ -255,13 +246,13 @@ def _register(job: _Job, address: int, flags: int) -> Iterator[int]:
         yield address + offsets.pop()
 
 
-def _unregister(runtime: Any, pieces: list[int]) -> None:  # noqa: ANN401
+def _unregister(runtime: Any, pieces: list[int]) -> None:
     with ExitStack() as stack:
         for piece in pieces:
             stack.callback(_give_back, runtime, runtime.hostUnregister, piece)
 
 
-def _give_back(runtime: Any, how: Callable[[int], object], address: int) -> None:  # noqa: ANN401
+def _give_back(runtime: Any, how: Callable[[int], object], address: int) -> None:
     """Take memory from the device, after the last kernel that may read it."""
     # CUDA refuses a piece that Ctrl-C kept from being registered, which is right. A device that
     # failed refuses everything; the system frees its memory when the process ends.
@@ -273,7 +264,7 @@ def _give_back(runtime: Any, how: Callable[[int], object], address: int) -> None
             how(address)
 
 
-def _device_address(runtime: Any, address: int) -> int:  # noqa: ANN401
+def _device_address(runtime: Any, address: int) -> int:
     return int(runtime.pointerGetAttributes(address).devicePointer)
 
 

@@ -120,12 +120,7 @@ class DeviceResults:
             into.parents[self._size :] = -1 if into.parents.itemsize == 8 else NO_HEAD
 
     def _bring(
-        self,
-        kernel: str,
-        search: Argument,
-        dtype: Any,  # noqa: ANN401
-        out: NDArray[Any],
-        into: Into,
+        self, kernel: str, search: Argument, dtype: Any, out: NDArray[Any], into: Into
     ) -> None:
         """Have a kernel fill slot after slot, and take each while the next one is filled."""
         waiting: _Piece | None = None
@@ -142,7 +137,7 @@ class DeviceResults:
         if waiting is not None:
             self._take(waiting, out, into)
 
-    def _copy(self, slot: _Slot, count: int, dtype: Any) -> NDArray[Any]:  # noqa: ANN401
+    def _copy(self, slot: _Slot, count: int, dtype: Any) -> NDArray[Any]:
         """Start to copy what a slot holds, or wait for it where its copy is not pinned."""
         if slot.pinned is None:
             return self._device.download(slot.memory.seen_as(dtype), count)

@@ -139,7 +139,7 @@ class AnyStored(Vertices, Closing, ABC):
             "loops": int(header["input_loops"]),
         }
 
-    def degrees_of(self, vertices: Any) -> NDArray[np.uint32]:  # noqa: ANN401
+    def degrees_of(self, vertices: Any) -> NDArray[np.uint32]:
         """Count the neighbours of some vertices; out-neighbours if the graph is directed."""
         with self.reading():
             found: NDArray[np.uint32] = self.stored_degrees[self.stored(vertices)]
@@ -208,7 +208,7 @@ class AnyStored(Vertices, Closing, ABC):
     def _named(self, batches: Iterator[Edges]) -> Iterator[Edges]:
         return (Edges(self.given(one.sources), self.given(one.targets)) for one in batches)
 
-    def to_scipy(self) -> Any:  # noqa: ANN401
+    def to_scipy(self) -> Any:
         """Return a small graph as a sparse array of SciPy, rows and columns by ascending id."""
         from scipy.sparse import csr_array
 

@@ -55,7 +55,7 @@ class Names(Sequence[str]):
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self.find([name])[0] >= 0
 
-    def index(self, name: Any, start: int = 0, stop: int | None = None) -> int:  # noqa: ANN401
+    def index(self, name: Any, start: int = 0, stop: int | None = None) -> int:
         """Find the position of a name.
 
         Raises
@@ -68,11 +68,11 @@ class Names(Sequence[str]):
             raise ValueError(f"{name!r} is not among the names")
         return position
 
-    def count(self, value: Any) -> int:  # noqa: ANN401
+    def count(self, value: Any) -> int:
         """Return how often a name occurs: once or never."""
         return int(value in self)
 
-    def to_arrow(self) -> Any:  # noqa: ANN401
+    def to_arrow(self) -> Any:
         """Return all names as an array of pyarrow."""
         return self.column(0, len(self)).__arrow_array__()
 

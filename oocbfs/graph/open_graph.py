@@ -87,7 +87,7 @@ class OpenGraph(Closing, ABC):
         """Return all ids, or names, in ascending order, with which results are aligned."""
         return self._stored.ids()
 
-    def positions(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
+    def positions(self, ids: Any) -> NDArray[np.int64]:
         """Return the positions of some ids, which index every result.
 
         Raises
@@ -136,7 +136,7 @@ class OpenGraph(Closing, ABC):
         """Yield all edges in ids of the input, or in names; undirected ones once."""
         return self._stored.edges()
 
-    def to_scipy(self) -> Any:  # noqa: ANN401
+    def to_scipy(self) -> Any:
         """Return a small graph as a SciPy sparse array of ones, in the order of ``ids()``."""
         return self._stored.to_scipy()
 

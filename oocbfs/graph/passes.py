@@ -24,7 +24,7 @@ _PIECE_BYTES = 16 << 20
 def pass_over(
     graph: StoredGraph,
     kernel: Callable[..., Any],
-    *arguments: Any,  # noqa: ANN401
+    *arguments: Any,
     inward: bool = False,
     threads: int,
     bounded: bool,
@@ -48,7 +48,7 @@ def pass_over(
         if wanted is not None and not wanted[first:stop].any():
             continue
 
-        def work(begin: int, end: int, first: int = first) -> Any:  # noqa: ANN401
+        def work(begin: int, end: int, first: int = first) -> Any:
             return kernel(*arguments, *columns, first + begin, first + end)
 
         for found, num_bytes in over_ranges(work, stop - first, threads):

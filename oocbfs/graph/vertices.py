@@ -150,7 +150,7 @@ class Vertices:
         """Return ids as a user knows them: the names that they stand for, if there are names."""
         return ids if self.names is None else np.asarray(self.names.take(ids))
 
-    def given_one(self, vertex: int) -> Any:  # noqa: ANN401
+    def given_one(self, vertex: int) -> Any:
         """Return one id as a user knows it."""
         return int(vertex) if self.names is None else self.names[int(vertex)]
 
@@ -186,7 +186,7 @@ class Vertices:
         ids += np.uint64(self.first_id)
         return ids
 
-    def positions(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
+    def positions(self, ids: Any) -> NDArray[np.int64]:
         """Find the natural positions of ids, which index every result.
 
         Raises
@@ -234,7 +234,7 @@ class Vertices:
                 return False
             return bool(self._seek(np.array([vertex], np.uint64))[1][0])
 
-    def as_ids(self, ids: Any) -> Ids:  # noqa: ANN401
+    def as_ids(self, ids: Any) -> Ids:
         """Make an array of one id or several; where there are names, of names.
 
         Whole numbers in an array are positions then, as in results.
@@ -279,7 +279,7 @@ class Vertices:
             )
         return found.astype(np.uint64)
 
-    def _as_id(self, vertex: Any) -> int:  # noqa: ANN401
+    def _as_id(self, vertex: Any) -> int:
         """Take one id."""
         if self.names is not None:
             return int(self._find(self.names, [vertex])[0])
@@ -291,7 +291,7 @@ class Vertices:
             raise self.unknown(index(vertex))
         return index(vertex)
 
-    def one(self, vertex: Any) -> int:  # noqa: ANN401
+    def one(self, vertex: Any) -> int:
         """Take one id, or name, where several would be a mistake; returns the id.
 
         Raises
@@ -332,7 +332,7 @@ class Vertices:
             raise self.unknown(wanted)
         return position
 
-    def stored(self, ids: Any) -> NDArray[np.int64]:  # noqa: ANN401
+    def stored(self, ids: Any) -> NDArray[np.int64]:
         """Find the stored vertices that ids name; refuse ids that name none."""
         natural = self.positions(ids)
         if natural.size == 0 or not self.is_reordered:
@@ -346,7 +346,7 @@ class Vertices:
                 return self._search_order(self.order, natural)
             return self.stored_at[natural].astype(np.int64)
 
-    def as_one(self, vertex: Any) -> Ids:  # noqa: ANN401
+    def as_one(self, vertex: Any) -> Ids:
         """Make an array of one id or name; see ``one``."""
         return np.array([self.one(vertex)], np.uint64)
 
@@ -390,7 +390,7 @@ class Vertices:
         return natural + np.uint64(self.first_id) if listed is None else listed[natural]
 
 
-def are_several(ids: Any) -> bool:  # noqa: ANN401
+def are_several(ids: Any) -> bool:
     """Return whether these are ids, not one id; text is neither, though it can be taken apart."""
     if isinstance(ids, np.ndarray):
         return ids.ndim > 0

@@ -121,7 +121,7 @@ def _harish(choice: MethodChoice, base: Axes) -> Program:
     return _program(base, loops.by_flags, parts, "flags", "next_flags")
 
 
-def _by_queue(**axes: Any) -> Callable[[MethodChoice, Axes], Program]:  # noqa: ANN401
+def _by_queue(**axes: Any) -> Callable[[MethodChoice, Axes], Program]:
     """Make a method that goes from vertex queue to vertex queue in one kernel."""
 
     def make(choice: MethodChoice, base: Axes) -> Program:

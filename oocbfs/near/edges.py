@@ -23,10 +23,7 @@ _AT_ONCE = 1 << 12
 
 
 def has_edges(
-    graph: AnyStored,
-    sources: Any,  # noqa: ANN401
-    targets: Any,  # noqa: ANN401
-    settings: Settings,
+    graph: AnyStored, sources: Any, targets: Any, settings: Settings
 ) -> NDArray[np.bool_]:
     """Return which pairs have an edge; of one vertex and several, it is with each of these."""
     ends = graph.as_ids(sources), graph.as_ids(targets)

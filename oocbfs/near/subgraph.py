@@ -131,7 +131,7 @@ class Subgraph(tables.Table, OfGraph):
         for batch in self.id_edges():
             yield {"source": column(batch.sources), "target": column(batch.targets)}
 
-    def to_networkx(self) -> Any:  # noqa: ANN401
+    def to_networkx(self) -> Any:
         """Return a networkx graph, whose nodes are ids or names."""
         try:
             import networkx
@@ -147,7 +147,7 @@ class Subgraph(tables.Table, OfGraph):
         made.add_edges_from((nodes[u], nodes[v]) for u, v in pairs)
         return made
 
-    def to_igraph(self) -> Any:  # noqa: ANN401
+    def to_igraph(self) -> Any:
         """Return an igraph graph, whose vertices have ids as ``id``, or names as ``name``."""
         try:
             import igraph
@@ -159,7 +159,7 @@ class Subgraph(tables.Table, OfGraph):
         made.vs["id" if self._stored.names is None else "name"] = self.ids().tolist()
         return made
 
-    def to_scipy(self) -> Any:  # noqa: ANN401
+    def to_scipy(self) -> Any:
         """Return a SciPy sparse array of ones, in the order of ``ids()``."""
         from scipy.sparse import csr_array
 
@@ -169,13 +169,7 @@ class Subgraph(tables.Table, OfGraph):
         shape = (self.num_vertices, self.num_vertices)
         return csr_array((np.ones(sources.size, np.int8), (sources, targets)), shape=shape)
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        force: bool = False,
-        **settings: Any,  # noqa: ANN401
-    ) -> Report:
+    def save(self, path: str | os.PathLike[str], *, force: bool = False, **settings: Any) -> Report:
         """Write it as a graph file, with the same ids or names; settings as for ``convert``."""
         from oocbfs.conversion.converter import convert
 
@@ -348,18 +342,14 @@ class _NamedStream(_Stream):
         return NamedEdges(names.text, names.bounds[:-1].astype(np.uint32), lengths)
 
 
-def subgraph(graph: AnyStored, vertices: Any, settings: Settings) -> Subgraph:  # noqa: ANN401
+def subgraph(graph: AnyStored, vertices: Any, settings: Settings) -> Subgraph:
     """Return the subgraph that some vertices induce."""
     positions = graph.positions(vertices if are_several(vertices) else [vertices])
     return Subgraph(graph, positions, settings, what="and the edges between them")
 
 
 def ego(
-    graph: AnyStored,
-    seeds: Any,  # noqa: ANN401
-    depth: int,
-    limit: int | None,
-    settings: Settings,
+    graph: AnyStored, seeds: Any, depth: int, limit: int | None, settings: Settings
 ) -> Subgraph:
     """Return the subgraph of all that is within some steps of a vertex, or of any of several."""
     from oocbfs.near.search import NearSearch

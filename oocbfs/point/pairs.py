@@ -242,7 +242,7 @@ def _names_of(batch: NamedEdges, side: int) -> NameColumn:
     return NameColumn(batch.text[places], bounds)
 
 
-def batches_in_memory(graph: AnyStored, pairs: Any) -> Iterator[Edges | NamedEdges]:  # noqa: ANN401
+def batches_in_memory(graph: AnyStored, pairs: Any) -> Iterator[Edges | NamedEdges]:
     """Return the batches of any object that holds pairs; refuses what holds none."""
     if pairs is None or isinstance(pairs, (str, bytes, os.PathLike)):
         raise QueryError(f"pairs are a table or pairs of ids, not {shown(pairs)}")
@@ -291,7 +291,7 @@ def _is_name(vertex: object) -> bool:
     return isinstance(vertex, str)
 
 
-def _is_id(vertex: Any) -> bool:  # noqa: ANN401
+def _is_id(vertex: Any) -> bool:
     is_whole = hasattr(vertex, "__index__") and not isinstance(vertex, bool)
     return is_whole and 0 <= vertex < 2**64
 
@@ -338,7 +338,7 @@ class PairResults(tables.Table, tables.AsArray):
         return f"<PairResults: {name}: {connected:,} of {len(self):,} pairs connected>"
 
 
-def _joined(columns: list[Column]) -> Any:  # noqa: ANN401
+def _joined(columns: list[Column]) -> Any:
     """Put columns together, one below the other."""
     if columns and isinstance(columns[0], NameColumn):
         return join_columns(columns)  # type: ignore[arg-type]
@@ -346,13 +346,7 @@ def _joined(columns: list[Column]) -> Any:  # noqa: ANN401
     return np.concatenate(arrays) if arrays else np.empty(0, np.int64)
 
 
-def results_of(
-    graph: AnyStored,
-    pairs: Any,  # noqa: ANN401
-    settings: Settings,
-    *,
-    paths: bool,
-) -> PairResults:
+def results_of(graph: AnyStored, pairs: Any, settings: Settings, *, paths: bool) -> PairResults:
     """Answer all pairs of an object in memory."""
     answers = Answers(graph, settings, paths=paths)
     return PairResults(graph, list(answers.of(batches_in_memory(graph, pairs))), paths=paths)

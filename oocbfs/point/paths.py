@@ -39,8 +39,8 @@ class ShortestPaths(tables.Table):
     def __init__(
         self,
         graph: AnyStored,
-        source: Any,  # noqa: ANN401
-        target: Any,  # noqa: ANN401
+        source: Any,
+        target: Any,
         levels: list[NDArray[Any]],
         steps: list[Step],
     ) -> None:

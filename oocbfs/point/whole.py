@@ -109,7 +109,7 @@ class WholeSearch:
         return result
 
     @property
-    def _shown(self) -> Any:  # noqa: ANN401
+    def _shown(self) -> Any:
         """The graph that users see, which knows how all of it is searched."""
         return self._graph.graph
 

@@ -110,7 +110,7 @@ def gather(
     seed: int,
     plan: dict[str, Any] | None,
     command: str,
-    **settings: Any,  # noqa: ANN401
+    **settings: Any,
 ) -> Facts:
     """Search the graph; ``settings`` are those of ``Graph.bfs`` that ``components`` takes, too."""
     names = ("out-degree", "in-degree") if graph.directed else ("degree",)

@@ -164,7 +164,7 @@ class BfsResult(LevelResult, tables.Tabular):
     def _values(self) -> NDArray[np.int32]:
         return self.levels
 
-    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
+    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:
         from oocbfs.results.plots import plot_levels
 
         return plot_levels(self, path, force=force)
@@ -185,7 +185,7 @@ class BfsResult(LevelResult, tables.Tabular):
 
         return bfs_html(self)
 
-    def to_dask(self, chunk: int = 1 << 22) -> Any:  # noqa: ANN401
+    def to_dask(self, chunk: int = 1 << 22) -> Any:
         """Return the levels as a Dask array, aligned as ``levels``, in chunks of some vertices."""
         return tables.to_dask(self.levels, chunk)
 

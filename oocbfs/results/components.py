@@ -133,7 +133,7 @@ class ComponentsResult(OfGraph, tables.Tabular):
         """Labels at positions first … stop-1."""
         return self.labels[first:stop]
 
-    def label_of(self, vertex: Vertex) -> Any:  # noqa: ANN401
+    def label_of(self, vertex: Vertex) -> Any:
         """Smallest id of a vertex's component."""
         return self._stored.given_one(self.labels[self._stored.position(vertex)])
 
@@ -191,7 +191,7 @@ class ComponentsResult(OfGraph, tables.Tabular):
     def _values(self) -> Ids:
         return self.labels
 
-    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
+    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:
         from oocbfs.results.plots import plot_components
 
         return plot_components(self, path, force=force)

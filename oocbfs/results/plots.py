@@ -36,12 +36,7 @@ _MOST_NAMES = len(plot.CYCLE)
 Path = str | os.PathLike[str] | None
 
 
-def plot_levels(
-    result: BfsResult,
-    path: Path = None,
-    *,
-    force: bool = False,
-) -> Any:  # noqa: ANN401
+def plot_levels(result: BfsResult, path: Path = None, *, force: bool = False) -> Any:
     """Draw frontier, examined edges and slow bytes per level; colours are the directions."""
     levels = list(result.stats.levels)
     amounts = {"vertices in the frontier": [level.frontier for level in levels]}
@@ -67,7 +62,7 @@ def plot_levels(
 def _panel(
     levels: Sequence[Level], values: list[int], label: str, *, is_first: bool, is_last: bool
 ) -> Callable[[Any], None]:
-    def panel(axes: Any) -> None:  # noqa: ANN401
+    def panel(axes: Any) -> None:
         _draw(axes, levels, values)
         axes.set_ylabel(label)
         if is_first:
@@ -78,7 +73,7 @@ def _panel(
     return panel
 
 
-def _draw(axes: Any, levels: Sequence[Level], values: list[int]) -> None:  # noqa: ANN401
+def _draw(axes: Any, levels: Sequence[Level], values: list[int]) -> None:
     """Draw bars while they can be told apart, dots if there are thousands of levels.
 
     Levels that ran in one launch share a bar, which is as wide as they are many.
@@ -99,7 +94,7 @@ def _draw(axes: Any, levels: Sequence[Level], values: list[int]) -> None:  # noq
     axes.grid(visible=False, axis="x")
 
 
-def _name_directions(axes: Any, levels: Sequence[Level]) -> None:  # noqa: ANN401
+def _name_directions(axes: Any, levels: Sequence[Level]) -> None:
     """Name the colours beside the bars, if there are several."""
     from matplotlib.patches import Patch
 
@@ -114,7 +109,7 @@ def _plain(direction: str) -> str:
     return direction if direction in _COLOURS else direction.partition(",")[0]
 
 
-def count_levels(axes: Any, label: str) -> None:  # noqa: ANN401
+def count_levels(axes: Any, label: str) -> None:
     """Write the numbers of levels or distances below an axis."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -123,16 +118,11 @@ def count_levels(axes: Any, label: str) -> None:  # noqa: ANN401
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
-def plot_components(
-    result: ComponentsResult,
-    path: Path = None,
-    *,
-    force: bool = False,
-) -> Any:  # noqa: ANN401
+def plot_components(result: ComponentsResult, path: Path = None, *, force: bool = False) -> Any:
     """Draw how many components there are of each size, in classes that double."""
     classes = count_by_size(result.size_classes())
 
-    def panel(axes: Any) -> None:  # noqa: ANN401
+    def panel(axes: Any) -> None:
         counts = list(classes.values())
         if counts:
             plot.count_by_powers(axes, max(counts))
@@ -150,10 +140,10 @@ def plot_components(
 
 def plot_sources(
     graph: AnyStored, results: Sequence[SourceResult], path: Path = None, *, force: bool = False
-) -> Any:  # noqa: ANN401
+) -> Any:
     """Draw how many vertices are how far from each source."""
 
-    def panel(axes: Any) -> None:  # noqa: ANN401
+    def panel(axes: Any) -> None:
         most = max((int(result.level_sizes.max()) for result in results), default=0)
         if most:
             plot.count_by_powers(axes, most)

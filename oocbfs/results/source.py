@@ -116,7 +116,7 @@ class SourceResult(LevelResult, tables.Tabular):
     def _reached_between(self, first: int, stop: int) -> NDArray[np.bool_]:
         return self._values[first:stop] >= 0
 
-    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
+    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:
         from oocbfs.results.plots import plot_sources
 
         return plot_sources(self._stored, [self], path, force=force)
@@ -189,12 +189,7 @@ class SourceResults(OfGraph, tables.Table, Iterator[SourceResult]):
             columns["distances"] = [[] if one is None else one.tolist() for one in lists]
         return columns
 
-    def plot(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        force: bool = False,
-    ) -> Any:  # noqa: ANN401
+    def plot(self, path: str | os.PathLike[str] | None = None, *, force: bool = False) -> Any:
         """Draw how many vertices are how far from each source; see ``BfsResult.plot``."""
         from oocbfs.results.plots import plot_sources
 

@@ -51,12 +51,12 @@ def about(graph: AnyStored, **more: object) -> dict[str, str]:
     }
 
 
-def to_dask(values: Column, chunk: int) -> Any:  # noqa: ANN401
+def to_dask(values: Column, chunk: int) -> Any:
     """Make a Dask array in chunks of so many values."""
     return _import_dask().array.from_array(values, chunks=chunk, name=f"levels-{id(values):x}")
 
 
-def dask_of_files(paths: Sequence[str], sizes: Sequence[int]) -> Any:  # noqa: ANN401
+def dask_of_files(paths: Sequence[str], sizes: Sequence[int]) -> Any:
     """Make a Dask array of .npy files, each of which is read by whoever computes with it."""
     dask = _import_dask()
     load = dask.delayed(np.load)
@@ -68,7 +68,7 @@ def dask_of_files(paths: Sequence[str], sizes: Sequence[int]) -> Any:  # noqa: A
     )
 
 
-def _import_dask() -> Any:  # noqa: ANN401
+def _import_dask() -> Any:
     """Import Dask's arrays, or say how to get them."""
     try:
         import dask.array
@@ -77,7 +77,7 @@ def _import_dask() -> Any:  # noqa: ANN401
     return dask
 
 
-def to_pandas(columns: Mapping[str, Column]) -> Any:  # noqa: ANN401
+def to_pandas(columns: Mapping[str, Column]) -> Any:
     """Make a pandas data frame."""
     try:
         import pandas
@@ -86,7 +86,7 @@ def to_pandas(columns: Mapping[str, Column]) -> Any:  # noqa: ANN401
     return pandas.DataFrame(dict(columns))
 
 
-def to_polars(table: Any) -> Any:  # noqa: ANN401
+def to_polars(table: Any) -> Any:
     """Make a polars data frame of a table of pyarrow."""
     try:
         import polars
@@ -96,10 +96,8 @@ def to_polars(table: Any) -> Any:  # noqa: ANN401
 
 
 def to_arrow(
-    columns: Mapping[str, Column],
-    about: Mapping[str, str],
-    types: Mapping[str, Any] | None = None,
-) -> Any:  # noqa: ANN401
+    columns: Mapping[str, Column], about: Mapping[str, str], types: Mapping[str, Any] | None = None
+) -> Any:
     """Make a pyarrow table, whose schema says what it is about; arrays know their types."""
     known = types or {name: getattr(column, "dtype", None) for name, column in columns.items()}
     return import_arrow().table(dict(columns), arrow_schema(known, about))
@@ -123,7 +121,7 @@ class Table(ABC):
     def _batches(self, *, reached_only: bool) -> Iterator[Columns]:
         """Yield some rows at a time."""
 
-    def _stream(self, *, reached_only: bool = False) -> Any:  # noqa: ANN401
+    def _stream(self, *, reached_only: bool = False) -> Any:
         """Return a stream of Arrow's, whose rows are made when they are read."""
         arrow, types = import_arrow(), self._types()
         schema = arrow_schema(types, self.about())
@@ -133,19 +131,19 @@ class Table(ABC):
         )
         return arrow.RecordBatchReader.from_batches(schema, batches)
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:  # noqa: ANN401
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         """Return the rows as a stream of Arrow's C interface, with which libraries ask for them."""
         return self._stream().__arrow_c_stream__(requested_schema)
 
-    def to_pandas(self) -> Any:  # noqa: ANN401
+    def to_pandas(self) -> Any:
         """Return the rows as a pandas data frame."""
         return to_pandas(_joined(list(self._types()), self._batches(reached_only=False)))
 
-    def to_arrow(self) -> Any:  # noqa: ANN401
+    def to_arrow(self) -> Any:
         """Return the rows as a table of pyarrow; its schema says what it is about."""
         return self._stream().read_all()
 
-    def to_polars(self) -> Any:  # noqa: ANN401
+    def to_polars(self) -> Any:
         """Return the rows as a polars data frame."""
         return to_polars(self.to_arrow())
 
@@ -176,7 +174,7 @@ class Drawn(ABC):
     """Results that can be drawn, and say in one line what they are."""
 
     @abstractmethod
-    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:  # noqa: ANN401
+    def _draw(self, path: str | os.PathLike[str] | None, *, force: bool) -> Any:
         """Draw it."""
 
     @property
@@ -187,12 +185,7 @@ class Drawn(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}>"
 
-    def plot(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        force: bool = False,
-    ) -> Any:  # noqa: ANN401
+    def plot(self, path: str | os.PathLike[str] | None = None, *, force: bool = False) -> Any:
         """Draw it; returns a figure of matplotlib, and writes it if a file is named."""
         return self._draw(path, force=force)
 
@@ -205,14 +198,10 @@ class AsArray(ABC):
     def _values(self) -> NDArray[Any]:
         """The numbers of all rows, as one array."""
 
-    def __array__(
-        self,
-        dtype: Any = None,  # noqa: ANN401
-        copy: bool | None = None,
-    ) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self._values, dtype=dtype, copy=copy)
 
-    def __dlpack__(self, **wishes: Any) -> Any:  # noqa: ANN401
+    def __dlpack__(self, **wishes: Any) -> Any:
         """Return the same array for ``from_dlpack``; it is in host memory, whatever the engine."""
         return self._values.__dlpack__(**wishes)
 
@@ -234,15 +223,15 @@ class Tabular(Table, Drawn, AsArray):
         """Return which vertices at positions first … stop-1 were reached."""
         raise QueryError("every vertex has a component: leave out reached_only")
 
-    def to_pandas(self, *, reached_only: bool = False) -> Any:  # noqa: ANN401
+    def to_pandas(self, *, reached_only: bool = False) -> Any:
         """Return the table as a pandas data frame; with ``reached_only`` without other vertices."""
         return to_pandas(self._columns(reached_only=reached_only))
 
-    def to_arrow(self, *, reached_only: bool = False) -> Any:  # noqa: ANN401
+    def to_arrow(self, *, reached_only: bool = False) -> Any:
         """Return the table as one of pyarrow; its schema says what it is about."""
         return to_arrow(self._columns(reached_only=reached_only), self.about())
 
-    def to_polars(self, *, reached_only: bool = False) -> Any:  # noqa: ANN401
+    def to_polars(self, *, reached_only: bool = False) -> Any:
         """Return the table as a polars data frame."""
         return to_polars(self.to_arrow(reached_only=reached_only))
 
@@ -287,7 +276,7 @@ def _joined(names: list[str], batches: Iterator[Columns]) -> Columns:
     return {name: _joined_column(columns) for name, columns in parts.items()}
 
 
-def _joined_column(columns: list[Any]) -> Any:  # noqa: ANN401
+def _joined_column(columns: list[Any]) -> Any:
     if columns and isinstance(columns[0], NameColumn):
         return join_columns(columns)
     if columns and isinstance(columns[0], list):

@@ -165,7 +165,7 @@ def roots_of(forest: NDArray[np.uint32]) -> NDArray[np.uint32]:
     return forest
 
 
-def _from_row(kernel: Callable[..., Any], row: int, *arguments: Any) -> Any:  # noqa: ANN401
+def _from_row(kernel: Callable[..., Any], row: int, *arguments: Any) -> Any:
     """Run a kernel on a range that is counted from a row on."""
     *others, first, stop = arguments
     return kernel(*others, row + first, row + stop)

@@ -258,11 +258,7 @@ class AnyGraph(Measures, NearGraph):
         return all_shortest_paths(self._stored, source, target, settings)
 
     @spelled_out(PairsKeywords)
-    def distances(
-        self,
-        pairs: Any,  # noqa: ANN401
-        **how: Unpack[PairsKeywords],
-    ) -> PairResults:
+    def distances(self, pairs: Any, **how: Unpack[PairsKeywords]) -> PairResults:
         """Find the distances of many pairs of vertices, -1 where there is no path.
 
         Pairs are searched on all cores; where one source has many targets, sources are searched 64
@@ -288,11 +284,7 @@ class AnyGraph(Measures, NearGraph):
         return results_of(self._stored, pairs, settings, paths=False)
 
     @spelled_out(PairsKeywords)
-    def paths(
-        self,
-        pairs: Any,  # noqa: ANN401
-        **how: Unpack[PairsKeywords],
-    ) -> PairResults:
+    def paths(self, pairs: Any, **how: Unpack[PairsKeywords]) -> PairResults:
         """Find a shortest path for each of many pairs of vertices.
 
         Parameters
@@ -343,10 +335,7 @@ class AnyGraph(Measures, NearGraph):
         return components(self._stored, settings, strong=strong)
 
     def _settings(
-        self,
-        options: Settings | None = None,
-        memory: str | int | None = None,
-        **given: Any,  # noqa: ANN401
+        self, options: Settings | None = None, memory: str | int | None = None, **given: Any
     ) -> Settings:
         """Put settings together; without a bound for memory it is that of ``open``."""
         if memory is None and isinstance(options, Settings):

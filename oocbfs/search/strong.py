@@ -189,12 +189,7 @@ class _Search:
         np.minimum.at(least, self._labels, np.arange(self._labels.size, dtype=np.uint32))
         self._labels[:] = least[self._labels]
 
-    def _pass(
-        self,
-        inward: bool,
-        kernel: Callable[..., Any],
-        *arguments: Any,  # noqa: ANN401
-    ) -> tuple[int, int]:
+    def _pass(self, inward: bool, kernel: Callable[..., Any], *arguments: Any) -> tuple[int, int]:
         """Run a kernel over the rows of vertices that are not done yet."""
         return pass_over(
             self._graph,

@@ -30,7 +30,7 @@ def check_address(cluster: str) -> None:
     import_distributed()
 
 
-def import_distributed() -> Any:  # noqa: ANN401
+def import_distributed() -> Any:
     """Import Dask's scheduler, or say how to get it."""
     try:
         import distributed

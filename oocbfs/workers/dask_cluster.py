@@ -89,7 +89,7 @@ class DaskCluster(Connection):
         for _ in _Work(self, calls, only_there=True).results(FINISH_SECONDS):
             pass
 
-    def submit(self, call: Call, worker: str, *, only_there: bool) -> Any:  # noqa: ANN401
+    def submit(self, call: Call, worker: str, *, only_there: bool) -> Any:
         """Start a call on a worker, or on another one if that is lost; returns Dask's future."""
         self.reach()
         self._num_tasks += 1
@@ -167,7 +167,7 @@ class _Work:
             self._running[future.key] = _Running(number, worker, future)
             self._fetch(future)
 
-    def _fetch(self, future: Any) -> None:  # noqa: ANN401
+    def _fetch(self, future: Any) -> None:
         """Let Dask's loop wait for a result, which it would for ever if the result is lost.
 
         It comes through the scheduler, which takes less time than asking the worker.

@@ -56,7 +56,7 @@ class Connection(Closing):
             self._check_versions()
             self._closing = opened.pop_all()
 
-    def _start_local(self, size: int, opened: ExitStack) -> Any:  # noqa: ANN401
+    def _start_local(self, size: int, opened: ExitStack) -> Any:
         """Start processes of this machine, which share its cores."""
         cluster = self.distributed.LocalCluster(
             n_workers=size,
@@ -69,7 +69,7 @@ class Connection(Closing):
         opened.callback(_leave, cluster, _END_SECONDS)
         return cluster
 
-    def _connect(self, target: Any, opened: ExitStack) -> Any:  # noqa: ANN401
+    def _connect(self, target: Any, opened: ExitStack) -> Any:
         try:
             client = self.distributed.Client(
                 target, timeout=CONNECT_SECONDS, set_as_default=False, name="oocbfs"
@@ -165,7 +165,7 @@ class Connection(Closing):
             time.sleep(0.1)
 
     @property
-    def scheduler(self) -> Any:  # noqa: ANN401
+    def scheduler(self) -> Any:
         """What the scheduler may be asked for, in a call."""
         if self.client.scheduler is None:
             raise self._gone()
@@ -209,7 +209,7 @@ class Connection(Closing):
             )
 
 
-def _leave(opened: Any, seconds: float) -> None:  # noqa: ANN401
+def _leave(opened: Any, seconds: float) -> None:
     """Leave a scheduler or end a cluster, also one that has gone already."""
     with suppress(Exception):
         opened.close(timeout=seconds)

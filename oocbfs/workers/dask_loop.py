@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 class Loop:
     """The loop in which a client of Dask's lives, in a thread of its own."""
 
-    def __init__(self, loop: Any) -> None:  # noqa: ANN401
+    def __init__(self, loop: Any) -> None:
         self._loop = loop
         self._calls: set[asyncio.Task[None]] = set()  # which asyncio itself would forget
 

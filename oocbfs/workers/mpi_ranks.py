@@ -34,7 +34,7 @@ _NAP_SECONDS = 0.001
 _READ_SECONDS = 1.0
 
 
-def import_mpi() -> Any:  # noqa: ANN401
+def import_mpi() -> Any:
     """Import and start MPI, or say how to get it."""
     try:
         from mpi4py import MPI
@@ -79,7 +79,7 @@ def _signals_later() -> Generator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _hear(comm: Comm) -> Any:  # noqa: ANN401
+def _hear(comm: Comm) -> Any:
     """Wait for what rank 0 tells all; asleep, so that signals are heard at once."""
     arrived = comm.Ibarrier()
     while not arrived.Test():
@@ -134,7 +134,7 @@ def _wait_until_read(descriptor: int) -> None:
             time.sleep(_NAP_SECONDS)
 
 
-def first_rank() -> Any:  # noqa: ANN401
+def first_rank() -> Any:
     """Return the communicator on rank 0; all other ranks serve it here, and end."""
     if serve_unless_first():
         sys.exit(0)
@@ -148,7 +148,7 @@ class _CommonError(Exception):
         self.error = error
 
 
-def on_all(function: OnAll, shared: Any, rooted: Any = None) -> Any:  # noqa: ANN401
+def on_all(function: OnAll, shared: Any, rooted: Any = None) -> Any:
     """Run a function on all ranks; returns what it gives on rank 0.
 
     Raises

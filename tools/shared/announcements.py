@@ -37,7 +37,7 @@ def announce_compilation() -> None:
 
 
 @cache
-def _announcer() -> Any:  # noqa: ANN401
+def _announcer() -> Any:
     """Make the listener, one for all commands that a process runs."""
     from oocbfs.kernels.cache import nothing_is_cached
     from oocbfs.kernels.internals import event
@@ -68,7 +68,7 @@ def _announcer() -> Any:  # noqa: ANN401
     return announcer
 
 
-def _compilation_bar(kernel: Any) -> Any:  # noqa: ANN401
+def _compilation_bar(kernel: Any) -> Any:
     """Make a bar of the functions that are compiled with a kernel."""
     from oocbfs.kernels.cache import count_kernels
     from oocbfs.progress import make_bar

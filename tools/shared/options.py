@@ -38,7 +38,7 @@ _SHOWN_LEVELS = 40
 def typed(read: Callable[[str], Any]) -> Callable[[str], Any]:
     """Make what argparse calls of a function that reads text, and refuses it in one line."""
 
-    def convert(text: str) -> Any:  # noqa: ANN401
+    def convert(text: str) -> Any:
         try:
             return read(text)
         except (QueryError, BudgetError) as error:
@@ -177,7 +177,7 @@ def add_value(
     unit: str,
     text: str,
     default: object = None,
-    **more: Any,  # noqa: ANN401
+    **more: Any,
 ) -> None:
     """Add an option of one verb that takes a value."""
     parser.add_argument(name, type=read, metavar=unit, help=text, default=default, **more)
@@ -287,7 +287,7 @@ def print_json(values: dict[str, Any]) -> None:
     print(json.dumps(_as_text(values)))  # in ASCII: the same bytes on every terminal
 
 
-def _as_text(value: Any) -> Any:  # noqa: ANN401
+def _as_text(value: Any) -> Any:
     """Replace half characters, as odd file names have them, for which JSON has no form."""
     if isinstance(value, dict):
         return {name: _as_text(one) for name, one in value.items()}

@@ -40,7 +40,7 @@ def read_vertices(graph: AnyGraph, text: str) -> list[Any]:
     return found
 
 
-def called(vertex: Any) -> str:  # noqa: ANN401
+def called(vertex: Any) -> str:
     """Write an id or a name in one line."""
     text = str(vertex)
     return text if text.isprintable() else repr(text)
