@@ -119,7 +119,7 @@ def load_shards(
     options = KernelOptions(with_parents=with_parents, block_cyclic=True)
     phases = Phases(show=settings.progress)
     devices = make_devices(engine, names, options, phases)
-    with ExitStack() as stack, phases("load", len(names), "devices") as bar:
+    with ExitStack() as stack, phases("load", len(names), "device") as bar:
         shards = []
         for shard, device in enumerate(devices):
             placed = place(device, rows_of(shard), cut, shard, settings, options)

@@ -87,7 +87,7 @@ def sample_levels(
         candidates, min(count, candidates.size), replace=False
     )
     samples = []
-    with phases("sample", chosen.size, "searches") as bar:
+    with phases("sample", chosen.size, "search") as bar:
         for source in chosen:
             levels = fresh(graph.num_vertices, np.int32)
             sources = np.array([source], np.uint32)

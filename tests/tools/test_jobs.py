@@ -116,6 +116,15 @@ def test_progress_without_a_terminal(
         raise ValueError("broken")
 
 
+@pytest.mark.parametrize(
+    ("unit", "plural"),
+    [("B", "bytes"), ("edge", "edges"), ("search", "searches"), ("vertex", "vertices")],
+)
+def test_units_of_progress_in_the_plural(unit: str, plural: str) -> None:
+    with progress.Lines("scan", 4, unit) as lines:
+        assert lines.line().startswith(f"scan: 0%, 0 of 4 {plural}, ")
+
+
 def wait_for(condition: Any) -> None:
     end = time.monotonic() + 300
     while not condition():
