@@ -227,6 +227,7 @@ _COMPILED: tuple[tuple[Target, ...], ...] = (
         "convert.arrange",
         "convert.graph_keys",
         "convert.gaps",
+        "convert.choose",
         "frames",
         "disk.read",
     ),

@@ -86,6 +86,17 @@ def read_whole(text: str, allowed: range) -> int:
     return int(text)
 
 
+def read_share(value: str | float) -> float:
+    """Read a share above 0 and up to 1, which is a percentage where it is text."""
+    share = value
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*%\s*", value)
+        share = float(match[1]) / 100 if match else 0.0
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
+        raise QueryError(f"{shown(value)} is not a share of all: write it as 1%")
+    return float(share)
+
+
 def read_path(text: str) -> str:
     """Read the name of a file or a folder."""
     if not text or "\0" in text:

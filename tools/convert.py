@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from oocbfs.errors import OutputError
 from oocbfs.formats.readers.table import FORMATS, UNMARKED
 from oocbfs.memory import format_size
+from oocbfs.options import read_share
 from oocbfs.settings import IdNames
 from oocbfs.tools.shared import announcements, tables
 from oocbfs.tools.shared import options as shared
@@ -25,6 +26,7 @@ _DESCRIPTION = (
 
 # Options of this verb alone, by their names in Python.
 _READING = ("ids", "format", *tables.COLUMNS, "where", "allow_empty")
+_SAMPLING = ("sample", "sample_vertices", "seed")
 _REMOVING = ("remove", "remove_vertices")
 
 
@@ -41,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     shared.add(parser, "--output", metavar="GRAPH.ocg")
     add_reading(parser)
+    _add_sampling(parser)
     add_removing(parser)
     shared.add_flag(parser, "--allow-empty", "take inputs without edges, too")
     shared.add_work_options(parser, from_graph=True)
@@ -62,6 +65,17 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
         "density); names: ids are text, or numbers of any size",
     )
     tables.add_where(parser)
+
+
+def _add_sampling(parser: argparse.ArgumentParser) -> None:
+    """Declare which part of all edges is taken."""
+    for name, what in (
+        ("--sample", "edges, in all their copies and both directions"),
+        ("--sample-vertices", "vertices, with the edges among them"),
+    ):
+        text = f"take a share of the {what}, by a hash of their ids (default: all)"
+        shared.add_value(parser, name, shared.typed(read_share), "PERCENT", text)
+    shared.add(parser, "--seed", help="the same seed takes the same sample (default: 1)")
 
 
 def add_removing(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +102,7 @@ def run(options: argparse.Namespace) -> None:
     """Convert and report."""
     if options.output == "-":
         raise OutputError("a graph cannot be written to standard output: name a file")
-    settings = shared.chosen(options, *_READING, *_REMOVING)
+    settings = shared.chosen(options, *_READING, *_SAMPLING, *_REMOVING)
     if options.parts is not None:
         settings["parts"] = options.parts
     convert(options.inputs, options, **settings)
@@ -116,7 +130,11 @@ def table(report: Report) -> tuple[tuple[str, str], ...]:
     phases = ", ".join(f"{name} {seconds:.2f}" for name, seconds in report.seconds_by_phase.items())
     kind = "directed, with its transpose" if report.directed else "undirected, stored both ways"
     ids = shared.kind_of_ids(report.ids, report.first_id)
-    taken = (("columns", report.columns),) if report.columns else ()
+    taken = tuple(
+        (name, text)
+        for name, text in (("columns", report.columns), ("sample", report.sample))
+        if text
+    )
     return (
         ("graph", f"{report.output} ({format_size(report.file_bytes)})"),
         ("direction", f"{kind}: {report.directed_why}"),

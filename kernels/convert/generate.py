@@ -31,7 +31,7 @@ _TWO = np.uint64(2)
 
 
 @njit(inline="always")
-def _mix(z: np.uint64) -> np.uint64:
+def mix(z: np.uint64) -> np.uint64:
     """Scramble a word so that every input bit reaches every output bit."""
     z = (z ^ (z >> np.uint64(30))) * _MIX_1
     z = (z ^ (z >> np.uint64(27))) * _MIX_2
@@ -39,9 +39,9 @@ def _mix(z: np.uint64) -> np.uint64:
 
 
 @njit(inline="always")
-def _draw(key: np.uint64, counter: np.uint64) -> np.uint64:
+def draw(key: np.uint64, counter: np.uint64) -> np.uint64:
     """Return the random word number ``counter`` of the stream ``key``."""
-    word: np.uint64 = _mix(key + counter * GOLDEN)
+    word: np.uint64 = mix(key + counter * GOLDEN)
     return word
 
 
@@ -110,14 +110,14 @@ def kronecker(
         counter = (first + np.uint64(i)) * draws
         source = target = np.uint64(0)
         for _ in range(scale // 2):
-            word = _draw(key, counter)
+            word = draw(key, counter)
             counter += ONE
             s_high, t_high = _quadrant_bits(word >> HALF_BITS, a, ab, abc)
             s_low, t_low = _quadrant_bits(word & LOW_HALF, a, ab, abc)
             source = (source << _TWO) | (s_high << ONE) | s_low
             target = (target << _TWO) | (t_high << ONE) | t_low
         if scale & 1:
-            s_low, t_low = _quadrant_bits(_draw(key, counter) & LOW_HALF, a, ab, abc)
+            s_low, t_low = _quadrant_bits(draw(key, counter) & LOW_HALF, a, ab, abc)
             source = (source << ONE) | s_low
             target = (target << ONE) | t_low
         sources[i] = source
@@ -131,8 +131,8 @@ def uniform(
     """Draw both endpoints of every edge independently and uniformly."""
     for i in range(sources.size):
         counter = (first + np.uint64(i)) * _TWO
-        sources[i] = _high_product(_draw(key, counter), num_vertices)
-        targets[i] = _high_product(_draw(key, counter + ONE), num_vertices)
+        sources[i] = _high_product(draw(key, counter), num_vertices)
+        targets[i] = _high_product(draw(key, counter + ONE), num_vertices)
 
 
 @njit(inline="always")

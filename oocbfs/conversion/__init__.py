@@ -2,7 +2,8 @@
 
 ``converter`` checks what was asked for and runs the steps of ``pipeline``, in this order:
 
-1. read            ``edge_runs`` keeps edges in memory, or on disk in sorted runs
+1. read            ``edge_runs`` keeps edges in memory, or on disk in sorted runs; all of them,
+                   or those that ``sample`` chooses
 2. name_vertices   ``ids`` decides which ids are vertices
 3. sort            ``key_sorter`` sorts keys; ``sorted_edges`` is what remains
 4. choose_order    ``ordering`` makes orders and compares them on a sample; ``local_order`` and

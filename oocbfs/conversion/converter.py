@@ -21,6 +21,7 @@ from oocbfs.conversion.plan import make_plan
 from oocbfs.conversion.reconcile import check_declared, reconcile_direction, reconcile_ids
 from oocbfs.conversion.removal import Removal, Removed
 from oocbfs.conversion.resources import Resources
+from oocbfs.conversion.sample import Sample, make_sample
 from oocbfs.errors import InputError, QueryError
 from oocbfs.formats.container.framing import Framing, frame_file
 from oocbfs.formats.container.reader import Container, bits_per_arc
@@ -56,6 +57,8 @@ class Report:
     directed: bool
     directed_why: str
     columns: str
+    # Which part of the inputs was taken; empty if all of them were.
+    sample: str
     vertices_in_input: int
     edges_read: int
     duplicates: int
@@ -126,6 +129,7 @@ class _Asked:
     remove_vertices: Any
     format: str | None
     table: TableOptions
+    sample: Sample | None
     allow_empty: bool
     directed: bool | None
     order: KeptOrderName
@@ -139,6 +143,8 @@ class _Asked:
             raise QueryError("--where is about rows of tables: name one")
         if self.order == "keep" and not given.graphs:
             raise QueryError("order keep is that of a graph: name one among the inputs")
+        if self.sample is not None and (self.order == "keep" or self.target.in_place):
+            raise QueryError("--sample makes another graph, in another file and order")
         files = given.paths + gone.paths
         vertices = self.remove_vertices
         of_vertices = [vertices] if isinstance(vertices, (str, os.PathLike)) else []
@@ -165,6 +171,9 @@ def convert(
     delimiter: str | None = None,
     header: bool | None = None,
     where: str | None = None,
+    sample: str | float | None = None,
+    sample_vertices: str | float | None = None,
+    seed: int = 1,
     allow_empty: bool = False,
     remove: Any = None,
     remove_vertices: Any = None,
@@ -211,6 +220,10 @@ def convert(
     where
         Which rows of tables are edges: ``"type = 'friend' and since >= '2025-06-01'"``. Row groups
         of Parquet in which none can be are not read.
+    sample, sample_vertices
+        Which share of the edges, such as ``"1%"``, and of the vertices with the edges among them,
+        graphs among the inputs as all others. The same ``seed`` chooses the same ids and edges,
+        wherever they are read from; an edge is chosen in all its copies and both directions.
     remove
         Edges to leave out, wherever they come from: inputs of the same kinds. Those that are not
         there are counted.
@@ -238,6 +251,7 @@ def convert(
         remove_vertices,
         format,
         make_options(columns, delimiter, header, where),
+        make_sample(sample, sample_vertices, seed),
         allow_empty=allow_empty,
         directed=directed,
         order=order,
@@ -273,7 +287,10 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
         _log.debug("%s of memory, %d threads", memory_.format_size(asked.budget_bytes), threads)
         limits = plan.limits(os.fspath(folder))
         reading = Reading(asked.format, asked.table, threads, limits, ids == "names")
-        stream = given.stream(reading)
+        sample = asked.sample
+        stream = (
+            given.stream(reading) if sample is None else sample.of(given.stream(reading, graphs))
+        )
         final = stack.enter_context(atomic_output(target.path, force=target.force))
         phases = Phases(show=asked.progress)
         phases.seconds["load"] = time.perf_counter() - start
@@ -284,13 +301,15 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
         if asked.remove is not None or asked.remove_vertices is not None:
             removal = stack.enter_context(Removal(resources))
         outputs = target.copies_beside
-        conversion = stack.enter_context(Conversion(resources, graphs, removal, outputs))
+        runs = graphs if sample is None else []
+        conversion = stack.enter_context(Conversion(resources, runs, removal, outputs))
         if ids == "names":
             stream = conversion.number_names(stream)
         conversion.read(stream, asked.directed if fixed is None else fixed)
         if removal is not None:
             every = replace(reading, table=replace(asked.table, where=None))
             removed = gone.stream(every, graphs=gone_graphs)
+            removed = removed if sample is None else sample.of(removed)
             vertices = wanted_vertices(asked.remove_vertices, named=ids == "names")
             try:
                 conversion.read_removal(removed, vertices)
@@ -334,6 +353,7 @@ def _convert(given: Inputs, ids: IdNames, asked: _Asked) -> Report:
         directed=directed,
         directed_why=directed_why,
         columns=declared.columns,
+        sample="" if sample is None else str(sample),
         vertices_in_input=counts.vertices_seen,
         edges_read=counts.edges_read,
         duplicates=counts.duplicates,
