@@ -26,7 +26,7 @@ from oocbfs.formats.io.ordered import in_flight, ordered_map, read_ahead
 from oocbfs.formats.io.streams import Source
 from oocbfs.formats.io.temporary import Copy
 from oocbfs.formats.readers.detect import Sample
-from oocbfs.formats.tables.arrow import Schema, load, pieces
+from oocbfs.formats.tables.arrow import Schema, WrongRow, load, pieces
 
 _PARQUET, _ENCRYPTED = b"PAR1", b"PARE"
 _ARROW_FILE, _OLD_FEATHER = b"ARROW1", b"FEA1"
@@ -96,8 +96,24 @@ def read_parquet(source: Source, declared: Declared, threads: int, **asked: Any)
             batches = file.iter_batches(
                 schema.batch_rows, row_groups=groups, columns=columns, use_threads=threads > 1
             )
-            num_rows = sum(metadata.row_group(group).num_rows for group in groups)
-            yield from _edges(batches, schema.take, source, num_rows)
+            sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+
+            def take(batch: Any, row: int) -> Any:
+                try:
+                    return schema.take(batch, row)
+                except WrongRow as wrong:
+                    raise wrong.at(_row_of_file(wrong.row, groups, sizes)) from None
+
+            yield from _edges(batches, take, source, sum(sizes[group] for group in groups))
+
+
+def _row_of_file(row: int, groups: list[int], sizes: list[int]) -> int:
+    """Return the number of a row in its file, which is one of those in some row groups."""
+    for group in groups:
+        if row <= sizes[group]:
+            return sum(sizes[:group]) + row
+        row -= sizes[group]
+    return row
 
 
 def _groups(chosen: Any, file: Any, open_plain: Callable[[], Any]) -> list[int]:
@@ -160,7 +176,7 @@ def _edges_of_runs(
             free.put(file)
         batches = table.to_batches(schema.batch_rows)
         rows = accumulate((batch.num_rows for batch in batches), initial=run.first_row)
-        return [schema.edges(batch, row) for batch, row in zip(batches, rows, strict=False)]
+        return [schema.take(batch, row) for batch, row in zip(batches, rows, strict=False)]
 
     num_rows = runs[-1].first_row + runs[-1].num_rows
     with closing(ordered_map(decode, runs, len(files))) as decoded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from oocbfs.errors import InputError
 from oocbfs.formats.readers.chunks import Lines, parsed_chunks
-from oocbfs.formats.tables.arrow import Schema, load, pieces
+from oocbfs.formats.tables.arrow import Schema, WrongRow, load, pieces
 from oocbfs.formats.tables.columns import TableOptions
 from oocbfs.formats.tables.delimited import BLANK, Layout, split_names
 
@@ -54,29 +55,44 @@ def read_chosen(
     )
     delimiter = " " if layout.delimiter == BLANK else layout.delimiter
 
-    def work(chunk: NDArray[np.uint8]) -> tuple[int, list[Any]]:
+    def work(chunk: NDArray[np.uint8]) -> tuple[int, list[Any] | WrongRow]:
+        num_lines = int((chunk == ord("\n")).sum())
         parse = csv.ParseOptions(delimiter=delimiter, invalid_row_handler=_pass_over_comments)
         try:
             rows = csv.read_csv(pa.BufferReader(pa.py_buffer(chunk)), reading, parse, convert)
         except pa.ArrowInvalid as error:
             if str(error).startswith("Empty CSV"):
-                return 0, []
+                return num_lines, []
             reason = str(error).splitlines()[0][:120]
             raise InputError(
                 f"cannot be read in columns: {reason}", path=lines.name, line=lines.number
             ) from error
-        edges = [
-            schema.take(piece, lines.number)
-            for batch in rows.to_batches()
-            for piece in pieces(batch, schema.batch_rows)
-        ]
-        return int((chunk == ord("\n")).sum()), edges
+        edges, row = [], 0
+        for batch in rows.to_batches():
+            for piece in pieces(batch, schema.batch_rows):
+                try:
+                    edges.append(schema.take(piece, row))
+                except WrongRow as wrong:
+                    return _line_of(chunk, wrong.row), wrong
+                row += piece.num_rows
+        return num_lines, edges
 
     with closing(parsed_chunks(lines, work, threads)) as parsed:
         for num_lines, edges in parsed:
+            if isinstance(edges, WrongRow):
+                line = lines.number + num_lines
+                raise InputError(edges.problem, path=lines.name, line=line) from edges
             yield from edges
             lines.number += num_lines
     lines.finish()
+
+
+def _line_of(chunk: NDArray[np.uint8], row: int) -> int:
+    """Return how many lines are before a row of a chunk; rows count from 1."""
+    lines = chunk.tobytes().split(b"\n")
+    comments = tuple(mark.encode() for mark in _COMMENTS)
+    rows = (n for n, line in enumerate(lines) if line.strip() and not line.startswith(comments))
+    return next(islice(rows, row - 1, None), 0)
 
 
 def _pass_over_comments(row: Any) -> str:

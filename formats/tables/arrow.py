@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,18 @@ def load(what: str) -> Any:
     return pyarrow
 
 
+class WrongRow(InputError):  # noqa: N818 - what is wrong is the row
+    """A row that is no edge; rows count from 1 where they are shown."""
+
+    def __init__(self, problem: str, row: int, path: str) -> None:
+        self.problem, self.row, self._path = problem, row, path
+        super().__init__(f"row {row} {problem}", path=path)
+
+    def at(self, row: int) -> WrongRow:
+        """Return the same of another row: this one was counted from somewhere else."""
+        return WrongRow(self.problem, row, self._path)
+
+
 class Schema:
     """The two columns of a table that hold edges: their names, and their types, which are checked.
 
@@ -51,7 +65,7 @@ class Schema:
         untyped: Sequence[str] = (),
     ) -> None:
         self._path, self.named = path, named
-        self.take: Callable[[Any, int], Any] = self.named_edges if named else self.edges
+        self._take: Callable[[Any], Any] = self._named_edges if named else self._edges
         self.batch_rows = BATCH_NAMES if named else BATCH_ROWS
         self._constants = {k: v for k, v in (constants or {}).items() if k not in schema.names}
         names = [*schema.names, *self._constants]
@@ -68,10 +82,44 @@ class Schema:
         self.chosen: Any = True
         self.read = list(self.stored)
         if table.where is not None:
-            types = {field.name: None if field.name in untyped else field.type for field in schema}
+            types = {
+                field.name: None if field.name in untyped else _comparable(field.type)
+                for field in schema
+            }
             self.chosen = table.where.bind(types, path, constants=self._constants)
             more = [name for name in table.where.columns if name in types]
             self.read = list(dict.fromkeys([*self.read, *more]))
+
+    def take(self, batch: Any, first_row: int) -> Any:
+        """Take the edges of a record batch, whose first row has this number in its table, from 0.
+
+        They are ``NamedEdges`` where ids are names.
+        """
+        try:
+            return self._take(self._choose(batch))
+        except WrongRow as wrong:
+            raise wrong.at(first_row + self._place(batch, wrong.row - 1) + 1) from None
+
+    def _place(self, batch: Any, row: int) -> int:
+        """Return where a chosen row is among all of its batch."""
+        import pyarrow as pa
+
+        if self.chosen is True:
+            return row
+        places = pa.array(range(batch.num_rows))
+        numbered = self._tested(batch).append_column("", places).filter(self.chosen)
+        return int(numbered.column("")[row].as_py())
+
+    def _tested(self, batch: Any) -> Any:
+        """Return the columns of a record batch that are read, of which rows can be chosen."""
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([batch]).select(self.read)
+        for place, field in enumerate(table.schema):
+            if field.type != _comparable(field.type):
+                column = table.column(place).cast(_comparable(field.type))
+                table = table.set_column(place, field.name, column)
+        return table
 
     def _choose(self, batch: Any) -> Any:
         """Return the rows of a record batch that are edges."""
@@ -82,32 +130,28 @@ class Schema:
         if self.chosen is False:
             return batch.slice(0, 0)
         try:
-            found = pa.Table.from_batches([batch]).filter(self.chosen).combine_chunks().to_batches()
-        except pa.ArrowInvalid as error:
+            found = self._tested(batch).filter(self.chosen).combine_chunks().to_batches()
+        except (pa.ArrowInvalid, KeyError) as error:
             reason = str(error).splitlines()[0][:120]
             raise InputError(f"--where cannot be decided: {reason}", path=self._path) from error
         return found[0] if found else batch.slice(0, 0)
 
-    def edges(self, batch: Any, first_row: int) -> Edges:
-        """Take the edges of a record batch, whose first row has this number in its table."""
-        batch = self._choose(batch)
+    def _edges(self, batch: Any) -> Edges:
         ends = [
             self._shared(end, batch.num_rows)
             if end in self._constants
-            else as_ids(batch.column(end), end, first_row, self._path)
+            else as_ids(batch.column(end), end, self._path)
             for end in self._ends
         ]
         return Edges(ends[0], ends[1])
 
-    def named_edges(self, batch: Any, first_row: int) -> NamedEdges:
-        """Take the edges of a record batch where ids are names."""
+    def _named_edges(self, batch: Any) -> NamedEdges:
         import pyarrow as pa
 
-        batch = self._choose(batch)
         columns = [
             pa.array([self._constants[end]] * batch.num_rows, pa.large_string())
             if end in self._constants
-            else as_names(batch.column(end), end, first_row, self._path)
+            else as_names(batch.column(end), end, self._path)
             for end in self._ends
         ]
         texts, starts, lengths = [], np.empty((batch.num_rows, 2), np.uint32), []
@@ -129,8 +173,8 @@ class Schema:
         )
         code, number = check_names(edges.text, edges.starts, edges.lengths)
         if code != GOOD:
-            row, end = first_row + number // 2 + 1, self._ends[number % 2]
-            raise InputError(f"row {row} has in {end!r} {PROBLEMS[code]}", path=self._path)
+            problem = f"has in {self._ends[number % 2]!r} {PROBLEMS[code]}"
+            raise WrongRow(problem, number // 2 + 1, self._path)
         return edges
 
     def _shared(self, name: str, num_rows: int) -> Ids:
@@ -171,8 +215,16 @@ def _is_text(kind: Any) -> bool:
     """Return whether a column holds strings."""
     import pyarrow as pa
 
-    views = getattr(pa.types, "is_string_view", lambda kind: False)
-    return any(one(kind) for one in (pa.types.is_string, pa.types.is_large_string, views))
+    kind = _comparable(kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _comparable(kind: Any) -> Any:
+    """Return the type that a column has where it is tested: Arrow compares no views, as polars'."""
+    import pyarrow as pa
+
+    is_view = getattr(pa.types, "is_string_view", lambda kind: False)
+    return pa.large_string() if is_view(kind) else kind
 
 
 def _check_name_type(kind: Any, name: str, path: str) -> None:
@@ -186,39 +238,35 @@ def _check_name_type(kind: Any, name: str, path: str) -> None:
         )
 
 
-def as_names(column: Any, name: str, first_row: int, path: str) -> Any:
+def as_names(column: Any, name: str, path: str) -> Any:
     """Make a column of large strings of names, or of whole numbers; refuse gaps."""
     import pyarrow as pa
 
-    column = _without_gaps(column, name, first_row, path)
+    column = _without_gaps(column, name, path)
     kind = pa.large_string()
     return column if column.type == kind else column.cast(pa.string()).cast(kind)
 
 
-def _without_gaps(column: Any, name: str, first_row: int, path: str) -> Any:
+def _without_gaps(column: Any, name: str, path: str) -> Any:
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
     if column.null_count:
         missing = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-        raise InputError(
-            f"row {first_row + missing + 1} has no {name!r} (null): leave such rows out", path=path
-        )
+        raise WrongRow(f"has no {name!r} (null): leave such rows out", missing + 1, path)
     return column
 
 
-def as_ids(column: Any, name: str, first_row: int, path: str) -> Ids:
+def as_ids(column: Any, name: str, path: str) -> Ids:
     """Return a column of whole numbers as ids, without a copy if they have 64 bits.
 
     Gaps and what is below zero are refused.
     """
-    column = _without_gaps(column, name, first_row, path)
+    column = _without_gaps(column, name, path)
     values = column.to_numpy(zero_copy_only=True)
     if values.dtype.kind == "i" and values.size and values.min() < 0:
         row = int(np.argmax(values < 0))
-        raise InputError(
-            f"row {first_row + row + 1} has {name!r} = {values[row]}: vertex ids are not negative",
-            path=path,
-        )
+        problem = f"has {name!r} = {values[row]}: vertex ids are not negative"
+        raise WrongRow(problem, row + 1, path)
     ids: Ids = values.view(np.uint64) if values.itemsize == 8 else values.astype(np.uint64)
     return ids
 
@@ -242,12 +290,57 @@ class ArrowEdges:
 
     def batches(self) -> Iterator[Any]:
         """Yield the edges in order, with names where ids are names."""
-        for batch in self._reader:
+        for batch in self._record_batches():
             for piece in pieces(batch, self._schema.batch_rows):
                 yield self._schema.take(piece, self.done)
                 self.done += piece.num_rows
 
     named_batches = batches
+
+    def _record_batches(self) -> Iterator[Any]:
+        yield from self._reader
+
+
+class LazyEdges(ArrowEdges):
+    """The edges of a LazyFrame of polars, which reads what it needs and no more, piece by piece.
+
+    It chooses rows itself, so that the rows of messages are those that it has chosen.
+    """
+
+    def __init__(self, frame: Any, options: TableOptions, *, named: bool = False) -> None:
+        self.name = kind_of(frame)
+        load(self.name)
+        if not hasattr(frame, "collect_batches"):
+            raise InputError("needs polars 1.34: or give what its collect() gives", path=self.name)
+        import polars
+
+        with self._collected():
+            schema = polars.DataFrame(schema=frame.collect_schema()).to_arrow().schema
+        every = replace(options, where=None)
+        self._schema = Schema(schema, self.name, table=every, named=named)
+        if options.where is not None:
+            types = {field.name: field.type for field in schema}
+            frame = frame.filter(options.where.bind_polars(types, self.name))
+        self._frame = frame.select(self._schema.stored)
+        self.declared = Declared(columns=self._schema.pair.note)
+        self.total: int | None = None
+        self.done = 0
+
+    def _record_batches(self) -> Iterator[Any]:
+        with self._collected():
+            for part in self._frame.collect_batches(chunk_size=BATCH_ROWS, lazy=True):
+                yield from part.to_arrow().to_batches()
+
+    @contextmanager
+    def _collected(self) -> Iterator[None]:
+        """Turn what polars raises into one line."""
+        from polars.exceptions import PolarsError
+
+        try:
+            yield
+        except (PolarsError, OSError) as error:
+            reason = (str(error) or type(error).__name__).splitlines()[0][:120]
+            raise InputError(f"cannot be collected: {reason}", path=self.name) from error
 
 
 def pieces(batch: Any, num_rows: int) -> Iterator[Any]:

@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oocbfs.errors import InputError
 from oocbfs.formats.edges import Declared, Edges, Ids, NamedEdges
 from oocbfs.formats.tables.arrow import BATCH_NAMES, BATCH_ROWS, kind_of, load
 from oocbfs.formats.tables.columns import TableOptions, TextIds, choose
 from oocbfs.formats.tables.memory_names import as_bytes, pack_names
+from oocbfs.formats.tables.where import Where
+
+Rows = NDArray[np.int64]
 
 
 class FrameEdges:
@@ -39,13 +43,11 @@ class FrameEdges:
 
     def batches(self) -> Iterator[Edges]:
         """Yield the edges in order."""
-        first_row = 0
-        for part in self._parts():
+        for part, rows in self._parts():
             sources, targets = (
-                self._ids(part.iloc[:, place], self._names[end], first_row)
+                self._ids(part.iloc[:, place], self._names[end], rows)
                 for place, end in enumerate(self._ends)
             )
-            first_row += len(part)
             for first in range(0, sources.size, BATCH_ROWS):
                 piece = slice(first, first + BATCH_ROWS)
                 yield Edges(sources[piece], targets[piece])
@@ -53,33 +55,39 @@ class FrameEdges:
 
     def named_batches(self) -> Iterator[NamedEdges]:
         """Yield the edges in order, where ids are names."""
-        for part in self._parts():
+        for part, rows in self._parts():
             for place, end in enumerate(self._ends):
-                self._refuse_gaps(part.iloc[:, place], self._names[end], self.done)
+                self._refuse_gaps(part.iloc[:, place], self._names[end], rows)
             for first in range(0, len(part), BATCH_NAMES):
-                rows = part.iloc[first : first + BATCH_NAMES]
-                pairs = zip(*(rows.iloc[:, place].tolist() for place in (0, 1)), strict=True)
+                piece = part.iloc[first : first + BATCH_NAMES]
+                pairs = zip(*(piece.iloc[:, place].tolist() for place in (0, 1)), strict=True)
                 yield pack_names([as_bytes(name) for pair in pairs for name in pair])
-                self.done += len(rows)
+                self.done += len(piece)
 
-    def _parts(self) -> Iterator[Any]:
-        """Yield parts of both columns as frames of pandas."""
+    def _parts(self) -> Iterator[tuple[Any, Rows]]:
+        """Yield parts of both columns as frames of pandas, and which rows of the whole they are."""
         tested = [self._names.index(name) for name in self._tested]
         columns = self._frame.iloc[:, [*self._ends, *tested]]
+        first_row = 0
         for part in self._computed(columns):
-            yield self._chosen(part)
+            rows = np.arange(first_row, first_row + len(part))
+            first_row += len(part)
+            if self._where is None:
+                yield part, rows
+            else:
+                places = self._chosen(self._where, part)
+                yield part.iloc[places, :2], rows[places]
 
-    def _chosen(self, part: Any) -> Any:
-        """Return the rows of a part that are edges, and both columns."""
-        if self._where is None:
-            return part
+    def _chosen(self, where: Where, part: Any) -> Rows:
+        """Return which rows of a part are edges."""
         import pyarrow as pa
 
         tested = part.iloc[:, 2:].set_axis(self._tested, axis=1)
         table = pa.Table.from_pandas(tested, preserve_index=False)
-        chosen = self._where.bind({field.name: field.type for field in table.schema}, self.name)
-        rows = table.append_column("", pa.array(np.arange(len(part)))).filter(chosen).column("")
-        return part.iloc[rows.to_numpy(), :2]
+        chosen = where.bind({field.name: field.type for field in table.schema}, self.name)
+        numbered = table.append_column("", pa.array(np.arange(len(part))))
+        rows: Rows = numbered.filter(chosen).column("").to_numpy()
+        return rows
 
     @staticmethod
     def _computed(columns: Any) -> Iterator[Any]:
@@ -101,22 +109,22 @@ class FrameEdges:
                 path=self.name,
             )
 
-    def _refuse_gaps(self, column: Any, name: str, first_row: int) -> None:
+    def _refuse_gaps(self, column: Any, name: str, rows: Rows) -> None:
         missing = column.isna().to_numpy()
         if missing.any():
-            row = first_row + int(missing.argmax())
+            row = int(rows[missing.argmax()])
             raise InputError(
                 f"row {row} has no {name!r}: leave such rows out, as dropna does", path=self.name
             )
 
-    def _ids(self, column: Any, name: str, first_row: int) -> Ids:
-        self._refuse_gaps(column, name, first_row)
+    def _ids(self, column: Any, name: str, rows: Rows) -> Ids:
+        self._refuse_gaps(column, name, rows)
         signed = str(column.dtype).lower().startswith("int")
         values = column.to_numpy(dtype=np.int64 if signed else np.uint64)
         if signed and values.size and values.min() < 0:
-            row = int((values < 0).argmax())
+            place = int((values < 0).argmax())
             raise InputError(
-                f"row {first_row + row} has {name!r} = {values[row]}: vertex ids are not negative",
+                f"row {rows[place]} has {name!r} = {values[place]}: vertex ids are not negative",
                 path=self.name,
             )
         ids: Ids = values.astype(np.uint64)

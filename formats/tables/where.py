@@ -100,6 +100,11 @@ class Where:
         self.check_columns([*types, *(constants or {})], path)
         return _Binding(types, constants or {}, path).of(self.condition)
 
+    def bind_polars(self, types: Mapping[str, Any], path: str) -> Any:
+        """Make the same expression for polars; the types are Arrow's, too."""
+        self.check_columns(list(types), path)
+        return _PolarsBinding(types, {}, path).of(self.condition)
+
 
 def read_where(text: str) -> Where:
     """Read an expression.
@@ -255,18 +260,26 @@ class _Binding:
         return joined
 
     def _test(self, test: Test) -> Any:
-        from pyarrow import compute as pc
-
         if test.column in self._types:
             kind = self._types[test.column]
-            field = pc.field(test.column)
+            field = self._field(test.column)
             if test.sign == "null":
                 return field.is_null()
             if kind is None:
                 return self._untyped(test, field)
             values = [self._cast(value, kind, test.column) for value in test.values]
-            return _compared(test.sign, field, values)
+            return self._compared(test.sign, field, values, kind)
         return self._constant(test, self._constants[test.column])
+
+    def _field(self, name: str) -> Any:
+        from pyarrow import compute as pc
+
+        return pc.field(name)
+
+    def _compared(self, sign: str, field: Any, values: Sequence[Any], kind: Any) -> Any:
+        """Compare a column of some type with values of that."""
+        del kind  # Arrow heeds it
+        return _compared(sign, field, values)
 
     def _untyped(self, test: Test, field: Any) -> Any:
         import pyarrow as pa
@@ -329,6 +342,23 @@ class _Binding:
                 f"--where: column {column!r} holds {kind}, which is not compared with {shown}",
                 path=self._path,
             ) from error
+
+
+class _PolarsBinding(_Binding):
+    """Makes expressions of polars that choose the same rows."""
+
+    def _field(self, name: str) -> Any:
+        import polars
+
+        return polars.col(name)
+
+    def _compared(self, sign: str, field: Any, values: Sequence[Any], kind: Any) -> Any:
+        import pyarrow as pa
+
+        found = _compared(sign, field, [value.as_py() for value in values])
+        # To polars, what is not a number is larger than all numbers.
+        is_above = sign in (">", ">=") and pa.types.is_floating(kind)
+        return found & field.is_not_nan() if is_above else found
 
 
 def _compared(sign: str, one: Any, values: Sequence[Any]) -> Any:

@@ -189,11 +189,11 @@ def convert(
     ----------
     inputs
         A path or several, of files or folders, ``"-"`` for standard input; a table: a data frame
-        of pandas, polars or dask, a result of DuckDB, anything with ``__arrow_c_stream__``; a pair
-        of integer arrays, an array of shape (m, 2) or (2, m), a SciPy sparse matrix; a graph of
-        networkx or igraph; or any `EdgeStream`. Of names, also pairs of strings. Graphs, open ones
-        or the names of their files, are merged without being sorted again; several inputs of any
-        kind are a list.
+        of pandas, polars or dask, a LazyFrame, a relation of DuckDB, anything with
+        ``__arrow_c_stream__``; a pair of integer arrays, an array of shape (m, 2) or (2, m), a
+        SciPy sparse matrix; a graph of networkx or igraph; or any `EdgeStream`. Of names, also
+        pairs of strings. Graphs, open ones or the names of their files, are merged without being
+        sorted again; several inputs of any kind are a list.
     output
         The file to write; it appears when it is whole.
     directed

@@ -34,7 +34,8 @@ def is_alone(edges: object) -> bool:
     if isinstance(edges, (str, os.PathLike, OpenGraph)):
         return True
     return (
-        any(hasattr(edges, name) for name in ("__arrow_c_stream__", "tocoo", "batches"))
+        _is_lazy(edges)
+        or any(hasattr(edges, name) for name in ("__arrow_c_stream__", "tocoo", "batches"))
         or bool(_makers(edges) & {"pandas", "dask", "polars"} and hasattr(edges, "columns"))
         or any(_is_graph(edges, maker) for maker in ("networkx", "igraph"))
     )
@@ -54,15 +55,22 @@ def _table(edges: Any, options: TableOptions, *, named: bool) -> FrameEdges | Ar
         from oocbfs.formats.tables.frames import FrameEdges
 
         return FrameEdges(edges, options, named=named)
+    if _is_lazy(edges):
+        from oocbfs.formats.tables.arrow import LazyEdges
+
+        return LazyEdges(edges, options, named=named)
     if hasattr(edges, "__arrow_c_stream__"):
         from oocbfs.formats.tables.arrow import ArrowEdges
 
         return ArrowEdges(edges, options, named=named)
     if options.given():
         raise QueryError(f"{options.given()[0]} is for tables, not for a {type(edges).__name__}")
-    if "polars" in makers and hasattr(edges, "collect"):
-        raise QueryError("a LazyFrame holds no edges yet: give what its collect() gives")
     return None
+
+
+def _is_lazy(edges: object) -> bool:
+    """Return whether something is a LazyFrame, which has no rows before it is asked."""
+    return "polars" in _makers(edges) and hasattr(edges, "collect")
 
 
 def _is_graph(edges: object, maker: str) -> bool:

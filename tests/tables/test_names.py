@@ -77,13 +77,14 @@ def test_files_of_other_programs(tmp_path: Path) -> None:
         lambda: table(),
         lambda: table().to_reader(max_chunksize=1),
         lambda: pl.DataFrame(table()),
+        lambda: pl.LazyFrame(table()),
         lambda: duckdb.from_arrow(table()),
         lambda: table().to_pandas(),
         lambda: dask.dataframe.from_pandas(table().to_pandas(), npartitions=2),
         lambda: nx.Graph(list(zip(SOURCES, TARGETS, strict=True))),
         lambda: igraph.Graph.TupleList(list(zip(SOURCES, TARGETS, strict=True))),
     ],
-    ids=["arrow", "batches", "polars", "duckdb", "pandas", "dask", "networkx", "igraph"],
+    ids=["arrow", "batches", "polars", "lazy", "duckdb", "pandas", "dask", "networkx", "igraph"],
 )
 def test_objects(tmp_path: Path, make: Any) -> None:
     oocbfs.convert(make(), tmp_path / "g.ocg", ids="names")

@@ -44,6 +44,7 @@ TABLES: dict[str, Callable[[], Any]] = {
     "pandas, an index": lambda: FRAME.set_index("weight"),
     "polars": lambda: pl.DataFrame(FRAME),
     "polars, in parts": lambda: pl.concat([pl.DataFrame(FRAME[:9]), pl.DataFrame(FRAME[9:])]),
+    "polars, lazy": lambda: pl.DataFrame(FRAME).lazy(),
     "duckdb": lambda: duckdb.sql("select * from TABLE_OF_EDGES"),
     "pyarrow table": lambda: TABLE,
     "pyarrow batch": lambda: TABLE.to_batches()[0],
@@ -149,7 +150,8 @@ def test_arrays_lie_or_stand() -> None:
         (nx.Graph([("a", "b")]), "node 'a': vertex ids are whole numbers"),
         (nx.Graph([(0, -1)]), "node '-1'"),
         (np.zeros((3, 3), int), "shape"),
-        (pl.LazyFrame({"src": [1], "dst": [2]}), "collect"),
+        (pl.LazyFrame({"src": [1], "dst": ["a"]}), "column 'dst' holds"),
+        (pl.scan_parquet("nowhere.parquet"), "polars LazyFrame: cannot be collected: No such file"),
     ],
 )
 def test_objects_that_are_refused(edges: Any, message: str) -> None:

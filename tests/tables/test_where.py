@@ -7,14 +7,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import dask.dataframe
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oocbfs
 from oocbfs.errors import InputError, QueryError
+from oocbfs.formats.tables.arrow import LazyEdges
+from oocbfs.formats.tables.columns import make_options
 from oocbfs.formats.tables.where import read_where
 
 pa = pytest.importorskip("pyarrow")
@@ -51,7 +56,13 @@ def rows(test: Any) -> list[int]:
     return [i for i in range(60) if test(FRAME.iloc[i])]
 
 
-@pytest.fixture(params=["csv", "tsv", "parquet", "feather", "pandas", "pyarrow", "names"])
+KINDS = [
+    *("csv", "tsv", "parquet", "feather", "names"),
+    *("pandas", "pyarrow", "dask", "polars", "lazy", "scan", "duckdb"),
+]
+
+
+@pytest.fixture(params=KINDS)
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, dict[str, Any]]:
     kind, path = request.param, tmp_path / f"table.{request.param}"
     if kind in ("csv", "tsv", "names"):
@@ -60,11 +71,26 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, dict[str
         pq.write_table(pa.Table.from_pandas(FRAME), path, row_group_size=10)
     elif kind == "feather":
         FRAME.to_feather(path)
-    elif kind == "pandas":
-        return FRAME, {}
+    elif kind == "scan":
+        pq.write_table(pa.Table.from_pandas(FRAME), path, row_group_size=10)
+        return pl.scan_parquet(path), {}
     else:
-        return pa.Table.from_pandas(FRAME), {}
+        return held(kind), {}
     return path, {"ids": "names"} if kind == "names" else {}
+
+
+def held(kind: str, frame: pd.DataFrame = FRAME) -> Any:
+    """Return a table in memory as others have it."""
+    table = pa.Table.from_pandas(frame)
+    makers: dict[str, Any] = {
+        "pandas": lambda: frame,
+        "pyarrow": lambda: table,
+        "dask": lambda: dask.dataframe.from_pandas(frame, npartitions=3),
+        "polars": lambda: pl.DataFrame(table),
+        "lazy": lambda: pl.LazyFrame(table),
+        "duckdb": lambda: duckdb.from_arrow(table),
+    }
+    return makers[kind]()
 
 
 def test_every_table_understands_the_same(table: Any, tmp_path: Path) -> None:
@@ -94,6 +120,59 @@ def test_every_table_understands_the_same(table: Any, tmp_path: Path) -> None:
         ),
     ):
         assert chosen(inputs, where, tmp_path, **settings) == rows(test), where
+
+
+@pytest.mark.parametrize("sign", ["=", "!=", "<", "<=", ">", ">="])
+def test_what_is_no_number_passes_as_in_arrow(tmp_path: Path, sign: str) -> None:
+    """polars takes NaN for the largest number."""
+    values = pa.array([1.0, float("nan"), 3.0, None])
+    table = pa.table({"src": [1, 2, 3, 4], "dst": [5, 6, 7, 8], "w": values})
+    for where in (f"w {sign} 1", f"not w {sign} 1", f"w {sign} 5 or not (w {sign} 3 and w > 0)"):
+        expected = chosen(table, where, tmp_path)
+        assert chosen(pl.LazyFrame(table), where, tmp_path) == expected, where
+
+
+def test_a_lazy_frame_reads_what_it_needs(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pandas(FRAME), tmp_path / "t.parquet", row_group_size=10)
+    options = make_options(where="since >= '2025-06-29' or src = 3")
+    edges = LazyEdges(pl.scan_parquet(tmp_path / "t.parquet"), options)
+    plan = edges._frame.explain()
+    assert "PROJECT 3/6 COLUMNS" in plan
+    assert "SELECTION" in plan
+    assert [edge for batch in edges.batches() for edge in batch.sources.tolist()] == [3, 59]
+
+
+ROWS = 30_000
+# Only one row is wrong, far behind others that are not chosen, or in groups that are not read.
+WRONG = pd.DataFrame(
+    {
+        "src": pd.array([None if i == 20_001 else i for i in range(ROWS)], "Int64"),
+        "dst": np.arange(ROWS) + 1,
+        "day": np.arange(ROWS) // 1000,
+    }
+)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "feather", "pandas", "dask", "pyarrow"])
+def test_errors_count_all_rows(tmp_path: Path, kind: str, named: bool, threads: int) -> None:
+    path, line = tmp_path / f"t.{kind}", "row 20002 has no 'src'"
+    table: Any = path
+    if kind == "csv":
+        path.write_text("# rows\n\n" + WRONG.to_csv(index=False))
+        line = "t.csv:20005: has no 'src'"
+    elif kind == "parquet":
+        pq.write_table(pa.Table.from_pandas(WRONG), path, row_group_size=3000)
+    elif kind == "feather":
+        WRONG.to_feather(path)
+    else:
+        table = held(kind, WRONG)
+        # Rows of a frame are counted as its iloc does.
+        line = line if kind == "pyarrow" else "row 20001 has no 'src'"
+    ids: dict[str, Any] = {"ids": "names"} if named else {}
+    with pytest.raises(InputError, match=line):
+        chosen(table, "day in (5, 20, 21)", tmp_path, threads=threads, **ids)
 
 
 def test_columns_in_quotes_and_truths(tmp_path: Path) -> None:
