@@ -46,7 +46,7 @@ def choose_shard_engine(container: Container, ref: ShardRef) -> str:
     if ref.engine == "auto" and mapped_bytes <= ref.memory:
         return "cpu"
     least_bytes = memory.used_bytes() + bitmap_bytes + sizes.fast_bytes + SEARCH_BYTES
-    least_bytes += scratch_bytes() * container.has_framed_tails
+    least_bytes += scratch_bytes() * sizes.has_framed_tails
     if least_bytes > ref.memory:
         raise BudgetError(
             f"{ref.path}: a search needs {memory.format_size(least_bytes)} of memory and may take "

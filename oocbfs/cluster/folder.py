@@ -16,6 +16,7 @@ from oocbfs.cluster.manifest import Manifest
 from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.graph.any_stored import AnyStored
+from oocbfs.graph.sizes import Sizes
 from oocbfs.memory import parse_size
 
 if TYPE_CHECKING:
@@ -61,17 +62,10 @@ class ShardFolder(AnyStored):
         manifest = self.manifest
         return Shape(manifest.cut, manifest.num_arcs, manifest.connected, manifest.useful)
 
-    @property
-    def graph_bytes(self) -> int:
-        """Bytes of heads and tails of out-neighbours, of all shards."""
-        shards = (self.shard(number) for number in range(self.shape.cut.num_shards))
-        kinds = (Kind.HEADS, Kind.TAILS)
-        return sum(int(shard.sections[kind]["raw_bytes"]) for shard in shards for kind in kinds)
-
-    @property
-    def tail_bytes(self) -> int:
-        """Bytes of the tails, of both directions and all shards."""
-        return sum(self.shard(n).raw_bytes(Kind.TAILS) for n in range(self.shape.cut.num_shards))
+    @cached_property
+    def sizes(self) -> Sizes:
+        """How much memory which parts take, of all shards."""
+        return Sizes.of(*map(self.shard, range(self.shape.cut.num_shards)))
 
     def shard(self, number: int) -> Container:
         """Open the file of a shard; kept until ``close``."""
@@ -142,7 +136,7 @@ class ShardFolder(AnyStored):
         found = self._info(
             bits_per_arc=manifest.bits_per_arc,
             file_bytes=manifest.file_bytes,
-            unpacked_bytes=sum(shard.unpacked_bytes for shard in containers),
+            unpacked_bytes=self.sizes.unpacked_bytes,
         )
         return found | {
             "parts": [

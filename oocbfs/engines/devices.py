@@ -72,9 +72,10 @@ def _load(
 ) -> DevicesBfs:
     """Bring a shard to each device, one after the other."""
     pinnable = pinnable_bytes(graph, settings.memory, with_parents=with_parents)
-    if graph.tail_bytes > pinnable:
+    tail_bytes = graph.sizes.tail_bytes
+    if tail_bytes > pinnable:
         raise BudgetError(
-            f"{graph.path}: the host must hold all tails, {format_size(graph.tail_bytes)}, to cut "
+            f"{graph.path}: the host must hold all tails, {format_size(tail_bytes)}, to cut "
             f"them to GPUs, and {format_size(max(0, pinnable))} may be taken: leave out --devices"
         )
     cut = Cut(graph.num_vertices, len(names))

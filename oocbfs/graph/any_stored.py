@@ -19,6 +19,7 @@ from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.edges import Edges, Ids
 from oocbfs.formats.io.closing import Closing
 from oocbfs.graph.kept import KeptSearch
+from oocbfs.graph.sizes import Sizes
 from oocbfs.graph.vertices import Vertex, Vertices
 from oocbfs.lazy import lazy
 
@@ -175,13 +176,8 @@ class AnyStored(Vertices, Closing, ABC):
 
     @property
     @abstractmethod
-    def graph_bytes(self) -> int:
-        """Bytes of heads and tails of out-neighbours."""
-
-    @property
-    @abstractmethod
-    def tail_bytes(self) -> int:
-        """Bytes of the tails, of both directions."""
+    def sizes(self) -> Sizes:
+        """How much memory which parts take."""
 
     def release(self) -> None:
         """Let go of mapped pages, so that they count as memory of this process no more."""

@@ -158,42 +158,17 @@ class StoredGraph(AnyStored):
         return DiskRows(self._container, self.num_non_isolated)
 
     @property
-    def graph_bytes(self) -> int:
-        """Bytes of heads and tails of out-neighbours."""
-        return self.sizes.graph_bytes
-
-    @property
-    def tail_bytes(self) -> int:
-        """Bytes of the tails, of both directions."""
-        return self.sizes.tail_bytes
-
-    @property
-    def is_archive(self) -> bool:
-        """Whether the file is of an older kind that is searched only if all of it is unpacked."""
-        return self._container.is_archive
-
-    @property
     def lacks_room(self) -> bool:
         """Whether there is no room for tails in frames, unpacked, and they can stay on disk."""
-        container = self._container
-        if self.is_archive or not self.has_framed_tails or container.has_unpacked(Kind.TAILS):
+        container, sizes = self._container, self.sizes
+        if sizes.is_archive or not sizes.has_framed_tails or container.has_unpacked(Kind.TAILS):
             return False
-        return self.is_named and self.sizes.unpacked_bytes > available_bytes()
+        return self.is_named and sizes.unpacked_bytes > available_bytes()
 
     def expect_unpacking(self) -> None:
         """Refuse a graph of the older compressed kind that has no room; others can stay on disk."""
-        if self.is_archive:
+        if self.sizes.is_archive:
             super().expect_unpacking()
-
-    @property
-    def has_frames(self) -> bool:
-        """Whether anything is in frames."""
-        return self._container.has_frames
-
-    @property
-    def has_framed_tails(self) -> bool:
-        """Whether tails are in frames, which are unpacked before they are searched."""
-        return self._container.has_framed_tails
 
     @property
     def has_disk_rows(self) -> bool:

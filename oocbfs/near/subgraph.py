@@ -46,7 +46,7 @@ class Subgraph(tables.Table, OfGraph):
     """Some vertices of a graph and the edges between them, which are found when they are asked for.
 
     As a table it has a row for each edge, undirected ones once. Ids and names are those of the
-    graph.
+    graph; ``num_vertices`` counts those without an edge here, too.
     """
 
     def __init__(
@@ -62,17 +62,9 @@ class Subgraph(tables.Table, OfGraph):
             raise QueryError("a subgraph has vertices: name at least one")
         self._stored, self._settings, self._what = graph, settings, what
         self._positions = np.unique(positions)
+        self.directed = graph.directed
+        self.num_vertices = self._positions.size
         self.cut = cut
-
-    @property
-    def directed(self) -> bool:
-        """Whether edges have a direction."""
-        return self._stored.directed
-
-    @property
-    def num_vertices(self) -> int:
-        """Number of vertices, those without an edge here included."""
-        return self._positions.size
 
     def __len__(self) -> int:
         return self.num_vertices

@@ -108,7 +108,7 @@ def search_needs(graph: StoredGraph, *, with_parents: bool, validate: bool, thre
         search_bytes=disk.bitmap_bytes(n)
         + disk.SEARCH_BYTES
         + disk.more_threads_bytes(threads)
-        + disk.scratch_bytes(threads) * graph.has_framed_tails,
+        + disk.scratch_bytes(threads) * graph.sizes.has_framed_tails,
         # Degrees are read, and then the order with the ids of parents; pages are let go of in
         # between. A check looks at what is handed out.
         to_ids_bytes=max(4 * n, _order_bytes(graph, with_ids=with_parents)) + check_bytes,
@@ -131,14 +131,14 @@ def components_needs(graph: StoredGraph, *, validate: bool) -> Needs:
         mapped_bytes=labels_bytes + counts_bytes + by_id_bytes + check_bytes,
         held_bytes=labels_bytes + _unpacking_bytes(graph),
         kept_bytes=counts_bytes,
-        search_bytes=disk.COMPONENTS_BYTES + disk.scratch_bytes() * graph.has_framed_tails,
+        search_bytes=disk.COMPONENTS_BYTES + disk.scratch_bytes() * graph.sizes.has_framed_tails,
         to_ids_bytes=_order_bytes(graph, with_ids=True) + check_bytes,
     )
 
 
 def _unpacking_bytes(graph: StoredGraph) -> int:
     """Return what unpacking will leave, if it has not yet."""
-    still_to_come = graph.has_frames and not graph.has_disk_rows
+    still_to_come = graph.sizes.has_frames and not graph.has_disk_rows
     return _UNPACKING_BYTES * available_threads() * still_to_come
 
 
@@ -237,7 +237,7 @@ def why_disk(graph: StoredGraph) -> str | None:
     if graph.lacks_room:
         size = memory.format_size(graph.sizes.unpacked_bytes)
         return f"the graph has no room in memory, where it takes {size} unpacked"
-    if graph.is_archive or graph.has_framed_tails or not graph.is_by_degree:
+    if graph.sizes.is_archive or graph.sizes.has_framed_tails or not graph.is_by_degree:
         return None
     if graph.has_disk_rows and graph.sizes.file_bytes < memory.available_bytes():
         return None
@@ -259,7 +259,7 @@ def _cold_share(graph: StoredGraph) -> float | None:
 
 
 def _refuse_archive(graph: StoredGraph, mapped_bytes: int) -> None:
-    if graph.is_archive:
+    if graph.sizes.is_archive:
         raise BudgetError(
             f"{graph.path}: a graph of the older compressed kind cannot be searched from disk, and "
             f"takes {memory.format_size(graph.sizes.unpacked_bytes)} of memory unpacked: allow "

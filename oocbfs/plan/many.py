@@ -155,7 +155,7 @@ def _from_disk(
     def needed(width: int) -> int:
         needed_bytes = fast_bytes(graph) + disk.MANY_BYTES + disk.words_bytes(non_isolated, width)
         needed_bytes += _check_bytes(graph, plan)
-        needed_bytes += disk.scratch_bytes(plan.threads) * graph.has_framed_tails
+        needed_bytes += disk.scratch_bytes(plan.threads) * graph.sizes.has_framed_tails
         if emit != "summary":
             # Levels of a byte, which are written at random: in files they would be read again and
             # again. A row in the order of the ids, and the one that the caller holds, come later.

@@ -65,5 +65,5 @@ def _used(graph: StoredGraph, kernels: list[Any], *, reordering: list[Any]) -> I
     yield from map(code_of, (checking.check_index, *kernels))
     if graph.is_reordered:
         yield from map(code_of, (checking.sum_order, *reordering))
-    if graph.has_frames:
+    if graph.sizes.has_frames:
         yield code_of(frames.unpack_frames)

@@ -83,7 +83,7 @@ def decide_components(graph: StoredGraph, settings: Settings) -> MemoryPlan:
 
 
 def _load_unpacking(graph: StoredGraph) -> None:
-    if graph.has_frames:
+    if graph.sizes.has_frames:
         unpacking.load()
 
 

@@ -188,7 +188,7 @@ def _stats(
         edges_traversed=arcs if graph.directed else arcs // 2,
         levels=LevelTable(run.records, run.depth, sizes, tuple(run.slow_bytes_by_tier), run.beside),
         slow_bytes_by_tier=run.slow_bytes_by_tier,
-        graph_bytes=graph.graph_bytes,
+        graph_bytes=graph.sizes.graph_bytes,
         fallback=choice.fallback,
         engine_reason=run.note or choice.reason,
         method=method,
