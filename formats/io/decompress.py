@@ -7,7 +7,7 @@ import lzma
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import zstandard
 
@@ -22,49 +22,36 @@ class WindowError(Exception):
     """A member needs a larger window than is allowed."""
 
 
-class Decoder(Protocol):
-    """Decompresses one member; the contract of bz2.BZ2Decompressor."""
+class Decoder:
+    """Decompresses one member by the contract of bz2.BZ2Decompressor.
 
-    @property
-    def eof(self) -> bool:
-        """Whether the end of the member was reached."""
-        ...
-
-    @property
-    def needs_input(self) -> bool:
-        """Whether nothing more comes out before something goes in."""
-        ...
-
-    @property
-    def unused_data(self) -> bytes:
-        """What was passed in after the end of the member."""
-        ...
-
-    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes:
-        """Take in all data and give out about max_length bytes."""
-        ...
-
-
-class _Wrapped:
-    """A decoder of a library; what it lacks of the contract is added by subclasses."""
+    What the decoder of a library lacks of that is added by subclasses.
+    """
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
 
     @property
     def eof(self) -> bool:
+        """Whether the end of the member was reached."""
         return bool(self._inner.eof)
 
     @property
     def needs_input(self) -> bool:
+        """Whether nothing more comes out before something goes in."""
         return bool(self._inner.needs_input)
 
     @property
     def unused_data(self) -> bytes:
+        """What was passed in after the end of the member."""
         return bytes(self._inner.unused_data)
 
+    def decompress(self, data: bytes, max_length: int = -1, /) -> bytes:
+        """Take in all data and give out about max_length bytes."""
+        return bytes(self._inner.decompress(data, max_length))
 
-class _Gzip(_Wrapped):
+
+class _Gzip(Decoder):
     def __init__(self, head: bytes, window_bytes: int) -> None:
         super().__init__(zlib.decompressobj(wbits=31))
         self._starved = True
@@ -80,7 +67,7 @@ class _Gzip(_Wrapped):
         return out
 
 
-class _Zstd(_Wrapped):
+class _Zstd(Decoder):
     """Feeds pieces whose size follows from how much the last one gave."""
 
     def __init__(self, head: bytes, window_bytes: int) -> None:
@@ -116,7 +103,7 @@ def _zstd_window(head: bytes) -> int:
         return 0
 
 
-class _Xz(_Wrapped):
+class _Xz(Decoder):
     def __init__(self, head: bytes, window_bytes: int) -> None:
         # Blocks of a stream may have dictionaries of different sizes, so the decoder checks them.
         memlimit = window_bytes + (2 << 20)
@@ -124,12 +111,11 @@ class _Xz(_Wrapped):
 
     def decompress(self, data: bytes, max_length: int = -1, /) -> bytes:
         try:
-            out: bytes = self._inner.decompress(data, max_length)
+            return super().decompress(data, max_length)
         except lzma.LZMAError as error:
             if "limit" in str(error):
                 raise WindowError from error
             raise
-        return out
 
 
 @dataclass(frozen=True)
@@ -148,7 +134,7 @@ class Codec:
 _GZIP = Codec("gzip", new=_Gzip, errors=(zlib.error,), padded=True)
 _BZIP2 = Codec(
     "bzip2",
-    new=lambda head, window_bytes: bz2.BZ2Decompressor(),
+    new=lambda head, window_bytes: Decoder(bz2.BZ2Decompressor()),
     errors=(OSError, ValueError),
     padded=False,
 )

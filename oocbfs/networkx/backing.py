@@ -10,11 +10,12 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from itertools import chain
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from oocbfs.formats.container.reader import Container
 from oocbfs.formats.edges import Declared, Edges
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.ordered.adjacency import Adjacency
-from oocbfs.kernels.rows import Rows, freeze
+from oocbfs.kernels.rows import freeze
 from oocbfs.networkx.names import Node, NodeNames, Objects, name_ids, name_nodes
 from oocbfs.search.graph import Graph
 
@@ -37,87 +38,83 @@ _PATH = "networkx.ocg"
 _NO_ORDER = np.empty(0, np.uint32)
 
 
-class Backing(Protocol):
+class Backing(ABC):
     """What the functions need of a graph; vertices are positions."""
 
     names: NodeNames
     num_edges: int
     # Whether it was a file from the beginning, whose neighbours are in the order of its ids.
-    is_file: bool
+    is_file = False
 
-    @property
+    def __init__(self) -> None:
+        self._rows: dict[bool, Adjacency] = {}
+
+    @cached_property
     def engine(self) -> Graph:
         """The graph whose searches run on all cores."""
-        ...
+        return self._open()
 
-    @property
+    @abstractmethod
+    def _open(self) -> Graph: ...
+
+    @cached_property
     def reversed_engine(self) -> Graph:
-        """The same with every edge turned around."""
-        ...
+        """``engine`` with every edge turned around."""
+        return self.engine.reversed()
 
-    @property
-    def outward(self) -> Adjacency:
-        """Neighbours in their order; out-neighbours if the graph is directed."""
-        ...
+    def rows(self, *, inward: bool = False) -> Adjacency:
+        """Return neighbours in their order; out-neighbours or in-neighbours if directed."""
+        if inward not in self._rows:
+            self._rows[inward] = self._load(inward=inward)
+        return self._rows[inward]
 
-    @property
-    def inward(self) -> Adjacency:
-        """In-neighbours in their order."""
-        ...
+    @abstractmethod
+    def _load(self, *, inward: bool) -> Adjacency: ...
 
-    @property
-    def max_degree(self) -> int:
-        """Length of the longest row of a file."""
-        ...
+    def row_scratch(self) -> NDArray[np.uint32]:
+        """Allocate room for the longest row of a file."""
+        return fresh(1, np.uint32)
 
     def reading(self) -> AbstractContextManager[None]:
         """Keep the file open while rows of it are read."""
-        ...
+        return nullcontext()
 
-    def release(self) -> None:
+    def release(self) -> None:  # noqa: B027
         """Let go of what was read, if memory is bounded."""
-        ...
 
+    @abstractmethod
     def neighbours(self, position: int, *, inward: bool) -> list[Any]:
         """Return the neighbours of a vertex in their order, as nodes."""
-        ...
 
     def edge_counts(self, position: int, *, inward: bool) -> list[int] | None:
         """Return the number of parallel edges to each neighbour; None if there are no such."""
-        ...
+        return None
 
     def close(self) -> None:
-        """Close the file."""
-        ...
+        """Close the files that were opened."""
+        for name in ("engine", "reversed_engine"):
+            if name in vars(self):
+                vars(self)[name].close()
 
 
-class OpenedBacking:
+class OpenedBacking(Backing):
     """A graph in an ``.ocg`` file."""
 
     is_file = True
 
     def __init__(self, graph: Graph) -> None:
-        self.engine = graph
-        self._stored = graph._stored
+        super().__init__()
+        self._graph = graph
+        # Asked for at once, so that ``close`` closes it.
+        self._stored = self.engine._stored
         self.names = name_ids(self._stored)
         self.num_edges = graph.num_edges
 
-    @cached_property
-    def reversed_engine(self) -> Graph:
-        """See ``Backing``."""
-        return self.engine.reversed()
+    def _open(self) -> Graph:
+        return self._graph
 
-    @cached_property
-    def outward(self) -> Adjacency:
-        """See ``Backing``."""
-        return self._adjacency(self._stored.rows)
-
-    @cached_property
-    def inward(self) -> Adjacency:
-        """See ``Backing``."""
-        return self._adjacency(self._stored.in_rows)
-
-    def _adjacency(self, rows: Rows) -> Adjacency:
+    def _load(self, *, inward: bool) -> Adjacency:
+        rows = self._stored.in_rows if inward else self._stored.rows
         order = self._stored.order
         return Adjacency(
             heads=freeze(rows.heads, np.uint32),
@@ -129,49 +126,44 @@ class OpenedBacking:
             stored_at=freeze(_NO_ORDER if order is None else self._stored.stored_at, np.uint32),
         )
 
-    @property
-    def max_degree(self) -> int:
-        """See ``Backing``."""
-        return self._stored.rows.max_degree
+    def row_scratch(self) -> NDArray[np.uint32]:
+        """Allocate room for the longest row of a file."""
+        return fresh(self._stored.rows.max_degree + 1, np.uint32)
 
     def reading(self) -> AbstractContextManager[None]:
-        """See ``Backing``."""
+        """Keep the file open while rows of it are read."""
         return self._stored.reading()
 
     def release(self) -> None:
-        """See ``Backing``."""
+        """Let go of what was read, if memory is bounded."""
         if self._stored.budget_bytes is not None:
             self._stored.release()
 
     def neighbours(self, position: int, *, inward: bool) -> list[Any]:
-        """See ``Backing``."""
+        """Return the neighbours of a vertex in their order, as nodes."""
         node = self.names.nodes(np.array([position]))[0]
         ids = self.engine.in_neighbors(node) if inward else self.engine.neighbors(node)
         return list(ids.tolist())
 
-    def edge_counts(self, position: int, *, inward: bool) -> None:
-        """See ``Backing``."""
 
-    def close(self) -> None:
-        """See ``Backing``."""
-        _close_engines(self)
-
-
-class ConvertedBacking:
+class ConvertedBacking(Backing):
     """A graph of networkx, as arrays."""
 
-    is_file = False
-    max_degree = 0
-
     def __init__(self, graph: Any) -> None:
+        super().__init__()
         nodes: list[Node] = list(graph)
         self.names = name_nodes(nodes)
         self.directed: bool = graph.is_directed()
         self.num_edges: int = graph.number_of_edges()
-        self.outward, self._counts = self._list_rows(graph, graph._adj, nodes)
-        self.inward, self._in_counts = self.outward, self._counts
+        # Both by whether they are inward, as rows are.
+        self._counts: dict[bool, NDArray[np.int64] | None] = {}
+        self._rows[False], self._counts[False] = self._list_rows(graph, graph._adj, nodes)
+        self._rows[True], self._counts[True] = self._rows[False], self._counts[False]
         if self.directed:
-            self.inward, self._in_counts = self._list_rows(graph, graph._pred, nodes)
+            self._rows[True], self._counts[True] = self._list_rows(graph, graph._pred, nodes)
+
+    def _load(self, *, inward: bool) -> Adjacency:
+        return self._rows[inward]
 
     def _list_rows(
         self,
@@ -198,11 +190,9 @@ class ConvertedBacking:
             counts = np.fromiter(keys, np.int64, count)
         return Adjacency(firsts, positions.astype(np.uint32)), counts
 
-    @cached_property
-    def engine(self) -> Graph:
-        """See ``Backing``."""
-        edges = ListedEdges(self.outward, directed=self.directed)
-        if self.outward.neighbours.size >= _FEW_EDGES:
+    def _open(self) -> Graph:
+        edges = ListedEdges(self.rows(), directed=self.directed)
+        if self.rows().neighbours.size >= _FEW_EDGES:
             with convert_unnamed(edges, tempfile.gettempdir()) as file:
                 return Graph(StoredGraph(Container(_PATH, file.fileno())))
         place = _MEMORY if os.access(_MEMORY, os.W_OK) else tempfile.gettempdir()
@@ -210,32 +200,16 @@ class ConvertedBacking:
             # Programs have more small graphs than the system would open files.
             return Graph(StoredGraph(Container(_PATH, _in_memory(file))))
 
-    @cached_property
-    def reversed_engine(self) -> Graph:
-        """See ``Backing``."""
-        return self.engine.reversed()
-
-    def reading(self) -> AbstractContextManager[None]:
-        """See ``Backing``."""
-        return nullcontext()
-
-    def release(self) -> None:
-        """See ``Backing``."""
-
     def neighbours(self, position: int, *, inward: bool) -> list[Any]:
-        """See ``Backing``."""
-        adjacency = self.inward if inward else self.outward
+        """Return the neighbours of a vertex in their order, as nodes."""
+        adjacency = self.rows(inward=inward)
         return self.names.nodes(adjacency.neighbours[_row(adjacency, position)])
 
     def edge_counts(self, position: int, *, inward: bool) -> list[int] | None:
-        """See ``Backing``."""
-        counts = self._in_counts if inward else self._counts
-        adjacency = self.inward if inward else self.outward
-        return None if counts is None else counts[_row(adjacency, position)].tolist()
-
-    def close(self) -> None:
-        """See ``Backing``."""
-        _close_engines(self)
+        """Return the number of parallel edges to each neighbour; None if there are no such."""
+        counts = self._counts[inward]
+        row = _row(self.rows(inward=inward), position)
+        return None if counts is None else counts[row].tolist()
 
 
 def _in_memory(file: BinaryIO) -> NDArray[np.uint8]:
@@ -247,13 +221,6 @@ def _in_memory(file: BinaryIO) -> NDArray[np.uint8]:
     data = np.frombuffer(pages, np.uint8)
     data.flags.writeable = False
     return data
-
-
-def _close_engines(backing: object) -> None:
-    """Close the files that were opened."""
-    for name in ("engine", "reversed_engine"):
-        if name in vars(backing):
-            vars(backing)[name].close()
 
 
 def _row(adjacency: Adjacency, position: int) -> slice:
@@ -284,8 +251,3 @@ class ListedEdges:
                 sources, targets = sources[once], targets[once]
             self.done = first + places.size
             yield Edges(sources, targets)
-
-
-def row_scratch(backing: Backing) -> NDArray[np.uint32]:
-    """Allocate room for the longest row of a file."""
-    return fresh(backing.max_degree + 1, np.uint32)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +17,19 @@ Positions = NDArray[np.integer[Any]]
 _PIECE = 1 << 16
 
 
-class NodeNames(Protocol):
+class NodeNames(ABC):
     """Nodes by their position, and positions by their node."""
 
+    @abstractmethod
     def __len__(self) -> int: ...
 
+    @abstractmethod
     def position(self, node: Node) -> int | None:
         """Return the position of a node, None if there is none; what cannot be a node raises."""
-        ...
 
+    @abstractmethod
     def nodes(self, positions: Positions) -> list[Any]:
         """Return the nodes at some positions."""
-        ...
 
 
 def name_nodes(nodes: list[Node]) -> NodeNames:
@@ -52,7 +54,7 @@ def all_nodes(names: NodeNames) -> Iterator[Any]:
         yield from names.nodes(np.arange(first, min(first + _PIECE, len(names))))
 
 
-class Consecutive:
+class Consecutive(NodeNames):
     """Whole numbers from a first one on."""
 
     def __init__(self, first: int, count: int) -> None:
@@ -63,17 +65,17 @@ class Consecutive:
         return self._count
 
     def position(self, node: Node) -> int | None:
-        """See ``NodeNames``."""
+        """Return the position of a node, None if there is none."""
         number = _whole(node)
         known = number is not None and 0 <= number - self._first < self._count
         return number - self._first if number is not None and known else None
 
     def nodes(self, positions: Positions) -> list[Any]:
-        """See ``NodeNames``."""
+        """Return the nodes at some positions."""
         return list((positions.astype(np.uint64) + np.uint64(self._first)).tolist())
 
 
-class _OfFile:
+class _OfFile(NodeNames):
     """What a file calls its vertices."""
 
     def __init__(self, graph: StoredGraph) -> None:
@@ -87,7 +89,7 @@ class Listed(_OfFile):
     """The ids of a file, where they are not consecutive."""
 
     def position(self, node: Node) -> int | None:
-        """See ``NodeNames``."""
+        """Return the position of a node, None if there is none."""
         number = _whole(node)
         if number is None or not 0 <= number < 2**64:
             return None
@@ -98,7 +100,7 @@ class Listed(_OfFile):
             return place if place < listed.size and int(listed[place]) == number else None
 
     def nodes(self, positions: Positions) -> list[Any]:
-        """See ``NodeNames``."""
+        """Return the nodes at some positions."""
         with self._graph.reading():
             listed = self._graph.listed_ids
             assert listed is not None
@@ -109,7 +111,7 @@ class Named(_OfFile):
     """The names of a file, which are strings."""
 
     def position(self, node: Node) -> int | None:
-        """See ``NodeNames``."""
+        """Return the position of a node, None if there is none."""
         hash(node)
         if not isinstance(node, str):
             return None
@@ -118,12 +120,12 @@ class Named(_OfFile):
         return place if place >= 0 else None
 
     def nodes(self, positions: Positions) -> list[Any]:
-        """See ``NodeNames``."""
+        """Return the nodes at some positions."""
         assert self._graph.names is not None
         return list(self._graph.names.take(positions))
 
 
-class Objects:
+class Objects(NodeNames):
     """Any hashable objects."""
 
     def __init__(self, nodes: list[Node]) -> None:
@@ -134,7 +136,7 @@ class Objects:
         return len(self._nodes)
 
     def position(self, node: Node) -> int | None:
-        """See ``NodeNames``."""
+        """Return the position of a node, None if there is none."""
         return self._positions.get(node)
 
     def positions(self, nodes: Iterator[Node], count: int) -> NDArray[np.int64]:
@@ -142,7 +144,7 @@ class Objects:
         return np.fromiter(map(self._positions.__getitem__, nodes), np.int64, count)
 
     def nodes(self, positions: Positions) -> list[Any]:
-        """See ``NodeNames``."""
+        """Return the nodes at some positions."""
         return list(map(self._nodes.__getitem__, positions.tolist()))
 
 

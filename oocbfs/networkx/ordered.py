@@ -12,7 +12,7 @@ from oocbfs.arrays import fresh
 from oocbfs.distances.searches import ids_at
 from oocbfs.errors import FormatError, QueryError
 from oocbfs.kernels.ordered import search as kernels
-from oocbfs.networkx.backing import Backing, row_scratch
+from oocbfs.networkx.backing import Backing
 from oocbfs.settings import is_verifying
 
 # So many vertices are looked at before what they found is given out: first few, then more, because
@@ -47,7 +47,7 @@ class OrderedSearch:
         """Yield what is found, in its order, up to so many levels."""
         begin, count, level = 0, self._num_sources, 0
         piece = _FIRST_PIECE
-        scratch = row_scratch(self._backing)
+        scratch = self._backing.row_scratch()
         levels = self._levels() if is_verifying() else None
         while begin < count and level < num_levels:
             level += 1
@@ -74,7 +74,7 @@ class OrderedSearch:
     def _expand(self, count: int, begin: int, end: int, scratch: NDArray[np.uint32]) -> int:
         backing = self._backing
         with backing.reading():
-            rows = backing.inward if self._inward else backing.outward
+            rows = backing.rows(inward=self._inward)
             arrays = self.queue, self.finders, self._visited
             found = int(kernels.expand(*arrays, count, begin, end, rows, scratch))
             if found == kernels.DAMAGED:
@@ -100,8 +100,8 @@ def shortest_path(backing: Backing, source: int, target: int) -> list[int] | Non
     queues = [fresh(count, np.uint32) for _ in range(2)]
     before, after = (np.zeros(count, np.uint32) for _ in range(2))
     with backing.reading():
-        scratch = row_scratch(backing)
-        rows = backing.outward, backing.inward
+        scratch = backing.row_scratch()
+        rows = backing.rows(), backing.rows(inward=True)
         met = int(kernels.meet(*queues, before, after, source, target, *rows, scratch))
         if met == kernels.DAMAGED:
             raise _damaged(backing)
