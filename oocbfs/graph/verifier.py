@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,52 +28,81 @@ _ROWS_PER_PIECE = 1 << 16
 _BLOCKS_PER_PIECE = 1 << 14
 
 
-def verify(
-    path: str | os.PathLike[str], *, threads: int | None = None, progress: bool = False
-) -> dict[str, float]:
-    """Check all checksums and all structure; returns the seconds each step took.
+class How(TypedDict, total=False):
+    """How many threads check, all by default, and whether bars are shown."""
+
+    threads: int | None
+    progress: bool
+
+
+def verify(path: str | os.PathLike[str], **how: Unpack[How]) -> dict[str, float]:
+    """Check all checksums and all structure of one file; returns the seconds each step took.
 
     Raises
     ------
     FormatError
         On the first thing that is not as FORMAT.md says.
     """
-    threads = available_threads(threads)
-    phases = Phases(show=progress)
     with Container(path) as container, container.file.reading():
         if container.shard is not None:
             raise FormatError(f"{container.path}: is a shard of a graph: verify its folder instead")
         container.before_unpacking = partial(allow_unpacking, path)
-        with phases("sums", container.bytes.size, "B") as bar:
-            check_bytes(container, threads, bar.update)
-        check_vertices(container, threads, phases)
-        sides = [load_rows(container)]
-        if container.directed:
-            sides.append(load_rows(container, transposed=True))
-        weights = sides[0].degrees if len(sides) == 1 else sides[0].degrees + sides[1].degrees
-        _check_degrees(container, sides, weights)
-        seed = np.uint64(secrets.randbits(64))
-        with phases("rows", len(sides) * container.num_vertices, "row") as bar:
-            sums = [
-                check_rows(container, rows, weights, seed, threads, bar.update) for rows in sides
-            ]
-        check_symmetry(container.path, sums, directed=container.directed)
-    return phases.seconds
+        return verify_files(container.path, container, [container], _weights, **how)
 
 
-def check_symmetry(
-    path: str | os.PathLike[str], sums: Sequence[NDArray[np.uint64]], *, directed: bool
-) -> None:
-    """Check by the sums over arcs, of one or both directions, that each has its opposite."""
+def verify_files(
+    path: str | os.PathLike[str],
+    vertices: Container,
+    shards: Sequence[Container],
+    weigh: Callable[[Container, Sequence[Container]], NDArray[np.uint32]],
+    *,
+    threads: int | None = None,
+    progress: bool = False,
+) -> dict[str, float]:
+    """Check the files of a graph: that of its vertices, and those of its rows, which may be one.
+
+    ``weigh`` gives the degrees of all vertices, by which heads are chosen.
+    """
+    threads, phases = available_threads(threads), Phases(show=progress)
+    files = dict.fromkeys((vertices, *shards))
+    with phases("sums", sum(file.bytes.size for file in files), "B") as bar:
+        for file in files:
+            _check_bytes(file, threads, bar.update)
+    _check_vertices(vertices, threads, phases)
+    sides = [_sides(shard) for shard in shards]
+    for shard, each in zip(shards, sides, strict=True):
+        _check_degrees(shard, each)
+    weights = weigh(vertices, shards)
+    if vertices.order is Order.DEGREE and (weights[1:] > weights[:-1]).any():
+        raise FormatError(f"{vertices.path}: rows are not in order of degree")
+    seed = np.uint64(secrets.randbits(64))
+    directed = shards[0].directed
+    sums = np.zeros((2 if directed else 1, 2), np.uint64)
+    with phases("rows", len(sums) * vertices.num_vertices, "row") as bar:
+        for shard, each in zip(shards, sides, strict=True):
+            for side, rows in enumerate(each):
+                sums[side] += _check_rows(shard, rows, weights, seed, threads, bar.update)
     if not np.array_equal(sums[0], sums[-1][::-1]):
         raise FormatError(
             f"{path}: the transpose is not that of the graph"
             if directed
             else f"{path}: the graph is undirected but not symmetric"
         )
+    return phases.seconds
 
 
-def check_bytes(container: Container, threads: int, advance: Callable[[int], object]) -> None:
+def _sides(container: Container) -> list[Rows]:
+    sides = (False, True) if container.directed else (False,)
+    return [load_rows(container, transposed=side) for side in sides]
+
+
+def _weights(vertices: Container, _: Sequence[Container]) -> NDArray[np.uint32]:
+    """Sum up the degrees of both directions."""
+    sides = _sides(vertices)
+    return sides[0].degrees if len(sides) == 1 else sides[0].degrees + sides[1].degrees
+
+
+def _check_bytes(container: Container, threads: int, advance: Callable[[int], object]) -> None:
     """Compare all chunks with their checksums, and see that there is nothing between sections."""
     for size in ordered_map(_check_chunk(container), _chunks(container), threads):
         advance(size)
@@ -103,7 +133,7 @@ def _check_padding(container: Container) -> None:
             raise FormatError(f"{container.path}: bytes after {kind.name.lower()} are not zero")
 
 
-def check_vertices(container: Container, threads: int, phases: Phases) -> None:
+def _check_vertices(container: Container, threads: int, phases: Phases) -> None:
     """Check what vertices are called: their ids or names, and their order."""
     _check_ids(container)
     if Kind.NAMES in container.sections:
@@ -146,20 +176,18 @@ def _check_names(container: Container, threads: int, advance: Callable[[int], ob
         advance(count)
 
 
-def _check_degrees(container: Container, sides: list[Rows], weights: NDArray[np.uint32]) -> None:
-    """Degrees add up to what the header says, and descend where the order is by degree."""
+def _check_degrees(container: Container, sides: list[Rows]) -> None:
+    """Degrees add up to what the header says; those of a shard's in-neighbours are not said."""
     largest = max(int(rows.degrees.max(initial=0)) for rows in sides)
     if largest != int(container.header["max_degree"]):
         raise FormatError(f"{container.path}: the largest degree is {largest:,}, not as stated")
-    for rows in sides:
+    for rows in sides[:1] if container.shard is not None else sides:
         total = int(rows.degrees.sum(dtype=np.uint64))
         if total != container.num_arcs:
             raise FormatError(f"{container.path}: degrees add up to {total:,} edges, not as stated")
-    if container.order is Order.DEGREE and (weights[1:] > weights[:-1]).any():
-        raise FormatError(f"{container.path}: rows are not in order of degree")
 
 
-def check_rows(
+def _check_rows(
     container: Container,
     rows: Rows,
     weights: NDArray[np.uint32],
