@@ -59,21 +59,39 @@ def next_bit(bitmap, u, end):
     return min(w * 64 + trailing_zeros(bits), end)
 
 
-@inlined
-def keep_unset(bitmap, ids, owners, count, with_owners):
-    """Move ids whose bit is clear, and their owners likewise, to the begin; return how many.
+def make_keep(is_unset):
+    """Make what keeps those ids for which ``is_unset(known, v)`` is 1, where others are 0."""
 
-    One may be there twice. Most bits are set, and reads alone tell: without writes to the bitmap,
-    reads need not wait for them.
-    """
-    kept = ZERO
-    for i in range(count):
-        v = ids[i]
-        ids[kept] = v
-        if with_owners:
-            owners[kept] = owners[i]
-        kept += ~bitmap[v >> 6] >> np.uint64(v & 63) & ONE
-    return kept
+    @inlined
+    def keep(known, ids, owners, count, with_owners):
+        """Move ids that are not set, and their owners likewise, to the begin; return how many.
+
+        One may be there twice. Most are set, and reads alone tell: without writes to what is known,
+        reads need not wait for them.
+        """
+        kept = ZERO
+        for i in range(count):
+            v = ids[i]
+            ids[kept] = v
+            if with_owners:
+                owners[kept] = owners[i]
+            kept += is_unset(known, v)
+        return kept
+
+    return keep
+
+
+@inlined
+def _is_clear(bitmap, v):
+    return ~bitmap[v >> 6] >> np.uint64(v & 63) & ONE
+
+
+@inlined
+def _is_unreached(levels, v):
+    return np.uint64(levels[v] == UNREACHED)
+
+
+keep_unset, keep_unreached = make_keep(_is_clear), make_keep(_is_unreached)
 
 
 @inlined

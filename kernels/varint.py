@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit, types
 
 from oocbfs.kernels.array_types import READ_U8, READ_U32, READ_U64, U8, U32, U64
+from oocbfs.kernels.atomics import inlined
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import NO_HEAD, SEGMENT_BYTES
 
@@ -133,24 +134,49 @@ def encode_rows(tails, heads, lengths, degrees, keys, weights, first_row, column
     return offset
 
 
+def make_fold(step):
+    """Make the fold over the ids of a tail: ``step(context, value, v)`` gives the next value.
+
+    It also says whether to go on.
+    """
+
+    @inlined
+    def fold(context, value, tails, offset, end, num_ids):
+        """Fold tails[offset:end]; return the last value, and whether the tail is sound so far."""
+        while offset < end:
+            segment_end = min(offset + SEGMENT_BYTES, end)
+            v = np.int64(-1)
+            while offset < segment_end:
+                delta, offset = get_varint(tails, offset, segment_end)
+                if offset < 0 or delta >= num_ids:
+                    return value, False
+                v += delta + 1
+                if v >= num_ids:
+                    return value, False
+                value, goes_on = step(context, value, v)
+                if not goes_on:
+                    return value, True
+        return value, True
+
+    return fold
+
+
+@inlined
+def _append(out, count, v):
+    if count >= out.size:
+        return np.int64(-1), False
+    out[count] = v
+    return count + 1, True
+
+
+_append_all = make_fold(_append)
+
+
 @compiled(_I64(U32, READ_U8, _I64, _I64, _I64))
 def decode_tail(out, tails, start, end, num_vertices):
     """Decode tails[start:end] into ``out``; returns the count, or -1 if it is malformed."""
-    count = 0
-    offset = start
-    while offset < end:
-        segment_end = min(offset + SEGMENT_BYTES, end)
-        v = np.int64(-1)
-        while offset < segment_end:
-            delta, offset = get_varint(tails, offset, segment_end)
-            if offset < 0 or delta >= num_vertices:
-                return -1
-            v += delta + 1
-            if v >= num_vertices or count >= out.size:
-                return -1
-            out[count] = v
-            count += 1
-    return count
+    count, is_sound = _append_all(out, np.int64(0), tails, start, end, num_vertices)
+    return count if is_sound else np.int64(-1)
 
 
 @compiled(

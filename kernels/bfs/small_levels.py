@@ -29,8 +29,7 @@ from oocbfs.kernels.bfs.state import (
     LOCAL_LIMIT,
     LOCAL_SIZE,
 )
-from oocbfs.kernels.bitmaps import DEEP, UNREACHED
-from oocbfs.kernels.constants import ZERO
+from oocbfs.kernels.bitmaps import DEEP, UNREACHED, keep_unreached
 from oocbfs.kernels.gather import BATCH, NOT_BEGUN, gather_rows
 
 # So few bytes are cleared faster by the leader, whose cache they are in, than shared.
@@ -44,14 +43,7 @@ def _visit(state, out, out_end, ids, owners, count, level):
     with_parents = parents.size != 0
     first = out_end
     short = np.uint8(min(level, DEEP))
-    # As ``bitmaps.keep_unset``, by levels.
-    unseen = ZERO
-    for i in range(count):
-        v = ids[i]
-        ids[unseen] = v
-        if with_parents:
-            owners[unseen] = owners[i]
-        unseen += np.uint64(levels[v] == UNREACHED)
+    unseen = keep_unreached(levels, ids, owners, count, with_parents)
     end = np.uint64(out_end)
     for i in range(unseen):
         v = ids[i]

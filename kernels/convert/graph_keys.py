@@ -6,11 +6,11 @@ import numpy as np
 from numba import types
 
 from oocbfs.kernels.array_types import READ_I64, READ_U8, READ_U32, READ_U64, U8, U32, U64
-from oocbfs.kernels.atomics import kernel
+from oocbfs.kernels.atomics import inlined, kernel
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import SEGMENT_BYTES
 from oocbfs.kernels.gather import SPARE, gather_segment
-from oocbfs.kernels.varint import decode_tail, get_varint, row_span
+from oocbfs.kernels.varint import decode_tail, make_fold, row_span
 
 _I64 = types.int64
 # A row that the file does not have.
@@ -89,6 +89,18 @@ def decode_keys(
     return num_keys
 
 
+@inlined
+def _lower(context, lowest, v):
+    """Take the lower of two places, of vertices with enough neighbours, which come first."""
+    places, degrees, enough = context
+    if enough > 0 and np.int64(degrees[v]) < enough:
+        return lowest, False
+    return min(lowest, places[v]), True
+
+
+_lower_to_all = make_fold(_lower)
+
+
 @compiled(
     _I64(
         U32, READ_U32, READ_U64, READ_U32, _I64, READ_U8, READ_U32, _I64, READ_U32, READ_U32, _I64,
@@ -113,22 +125,13 @@ def lower_heads(
         if head >= num_ids:
             continue
         lowest = min(lowest_of[vertices[row]], places[head])
-        enough = np.int64(degrees[head]) - more
-        offset, end = row_span(bases, starts, shift, tails.size, row)
-        while offset < end:
-            segment_end = min(offset + SEGMENT_BYTES, end)
-            v = np.int64(-1)
-            while offset < segment_end:
-                delta, offset = get_varint(tails, offset, segment_end)
-                if offset < 0 or delta >= num_ids:
-                    return -1
-                v += delta + 1
-                if v >= num_ids:
-                    return -1
-                if more >= 0 and np.int64(degrees[v]) < enough:
-                    offset = end
-                    break
-                lowest = min(lowest, places[v])
+        # Where places are not by degree, every neighbour may be the lowest.
+        enough = np.int64(degrees[head]) - more if more >= 0 else np.int64(0)
+        begin, end = row_span(bases, starts, shift, tails.size, row)
+        context = places, degrees, enough
+        lowest, is_sound = _lower_to_all(context, lowest, tails, begin, end, num_ids)
+        if not is_sound:
+            return -1
         lowest_of[vertices[row]] = lowest
     return 0
 

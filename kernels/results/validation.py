@@ -14,9 +14,9 @@ from oocbfs.kernels.array_types import (
     U8,
     U32,
 )
+from oocbfs.kernels.atomics import inlined
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.constants import SEGMENT_BYTES
-from oocbfs.kernels.varint import get_varint, row_span
+from oocbfs.kernels.varint import make_fold, row_span
 
 _I64 = types.int64
 _PAIR = types.UniTuple(_I64, 2)
@@ -49,6 +49,14 @@ def _vertex(cut, row):
 def _make_walk(look):
     """Make the walk over the arcs of rows, until ``look(context, u, v)`` returns a problem."""
 
+    @inlined
+    def look_at(about, problem, v):
+        context, order, u = about
+        problem = np.int64(look(context, u, _position(order, v)))
+        return problem, problem == FINE
+
+    look_at_all = make_fold(look_at)
+
     @njit(inline="always")
     def walk(context, n, order, heads, bases, starts, shift, tails, cut, first, stop):
         """Look at the arcs of rows first … stop-1; return a problem, or FINE, and a position."""
@@ -63,18 +71,14 @@ def _make_walk(look):
             problem = look(context, u, _position(order, head))
             if problem != FINE:
                 return problem, u
-            offset, end = row_span(bases, starts, shift, tails.size, row)
-            while offset < end:
-                segment_end = min(offset + SEGMENT_BYTES, end)
-                last = np.int64(-1)
-                while offset < segment_end:
-                    delta, offset = get_varint(tails, offset, segment_end)
-                    if offset < 0 or delta >= n or last + delta + 1 >= n:
-                        return DAMAGED, u
-                    last += delta + 1
-                    problem = look(context, u, _position(order, last))
-                    if problem != FINE:
-                        return problem, u
+            begin, end = row_span(bases, starts, shift, tails.size, row)
+            problem, is_sound = look_at_all(
+                (context, order, u), np.int64(FINE), tails, begin, end, n
+            )
+            if not is_sound:
+                return DAMAGED, u
+            if problem != FINE:
+                return problem, u
         return FINE, 0
 
     return walk
