@@ -42,13 +42,7 @@ class Answer:
 def on_ranks(
     cluster: str, shared: SharedGraph, manner: Manner, advance: Callable[[int], object]
 ) -> Generator[Search]:
-    """Let all ranks open the graph; gives what searches groups there, as ``on_workers`` does.
-
-    Raises
-    ------
-    ClusterError
-        If a rank cannot take part.
-    """
+    """Let all ranks open the graph; gives what searches groups there, as ``on_workers`` does."""
     shared, manner = with_absolute_paths(shared, manner)
     running: list[Generator[tuple[int, GroupDone]]] = []
 

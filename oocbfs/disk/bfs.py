@@ -88,15 +88,7 @@ def search(
     num_threads = max(READERS, threads)
     state = _make_state(levels[:n], parents, num_threads, rows, cache_bytes)
     with Readers(rows.file, state.control, num_threads) as readers:
-        search = _Search(
-            rows=rows,
-            state=state,
-            readers=readers,
-            threads=threads,
-            direction=direction,
-            max_depth=max_depth,
-            target=target,
-        )
+        search = _Search(rows, state, readers, threads, direction, max_depth, target)
         return search.run(non_isolated)
 
 

@@ -101,13 +101,9 @@ class _Search:
         threads: int,
         max_levels: int,
     ) -> None:
-        self._rows = rows
-        self._sources = sources
-        self._threads = threads
-        self._max_levels = max_levels
-        self._state = state
+        self._rows, self._sources, self._state, self._readers = rows, sources, state, readers
+        self._threads, self._max_levels = threads, max_levels
         self._control, self._masks = state.control, state.masks
-        self._readers = readers
         self._is_directed = rows.in_rows is not rows.out_rows
         self._heads_worth = HEADS_WORTH * rows.num_non_isolated
         # Of each source: its frontier, what that costs to read, and all frontiers so far.

@@ -18,6 +18,7 @@ from oocbfs import memory
 from oocbfs.errors import BudgetError, QueryError
 from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.graph.single_rows import RowsReader, Work
+from oocbfs.kernels.array_types import I32Array, U32Array
 from oocbfs.kernels.point import pairs as kernels
 from oocbfs.kernels.point import state as words
 from oocbfs.kernels.structs import Struct
@@ -139,12 +140,7 @@ class PairSearch:
         return distances
 
     def _search(
-        self,
-        sources: NDArray[np.uint32],
-        targets: NDArray[np.uint32],
-        distances: NDArray[np.int32],
-        *,
-        paths: bool = False,
+        self, sources: U32Array, targets: U32Array, distances: I32Array, *, paths: bool = False
     ) -> Found:
         """Search pairs from both ends; GIVEN_UP where that touches too much."""
 
@@ -162,12 +158,7 @@ class PairSearch:
         return Found(distances, np.concatenate(ends), np.concatenate(vertices))
 
     def _search_part(
-        self,
-        sources: NDArray[np.uint32],
-        targets: NDArray[np.uint32],
-        distances: NDArray[np.int32],
-        *,
-        paths: bool,
+        self, sources: U32Array, targets: U32Array, distances: I32Array, *, paths: bool
     ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
         """Search some pairs by one thread."""
         ends = np.zeros(sources.size if paths else 0, np.int64)

@@ -16,7 +16,7 @@ from oocbfs.cluster.stored_shards import StoredShards
 from oocbfs.engines.base import Engine
 from oocbfs.engines.choice import run_on_best
 from oocbfs.errors import FormatError
-from oocbfs.formats.io.ordered import ordered_map
+from oocbfs.formats.io.ordered import ordered_map, over_ranges
 from oocbfs.graph.stored import StoredGraph
 from oocbfs.kernels.bfs import search as single
 from oocbfs.kernels.cuda.source import MOST_MANY_LEVELS
@@ -230,32 +230,16 @@ class Searches:
                 many_spread.spread_deep(deep, found.planes, stored_at, number)
                 yield smallest(deep, int(deep.max(initial=0)))
             return
+        spread, threads = many_spread.spread_bytes, self._threads
         if block.size:
-            yield from self._spread(block, found.planes, stored_at, 0)
+            over_ranges(spread, n, threads, block, found.planes, stored_at, 0)
+            yield from block
             return
         for source in range(0, count, self._rows_at_once):
             part = fresh((min(self._rows_at_once, count - source), n), np.int8)
-            yield from self._spread(part, found.planes, stored_at, source)
+            over_ranges(spread, n, threads, part, found.planes, stored_at, source)
+            yield from part
             del part
-
-    def _spread(
-        self,
-        block: NDArray[np.int8],
-        planes: NDArray[np.uint64],
-        stored_at: NDArray[np.uint32],
-        source: int,
-    ) -> NDArray[np.int8]:
-        """Fill a block with the levels of the sources from ``source`` on."""
-        n = block.shape[1]
-
-        def work(first: int) -> None:
-            many_spread.spread_bytes(
-                block, planes, stored_at, source, first, min(first + _PIECE, n)
-            )
-
-        for _ in ordered_map(work, range(0, n, _PIECE), self._threads):
-            pass
-        return block
 
     def _search_alone(self, group: Group) -> Iterator[SourceResult]:
         """Search from each source on one core, as many at a time as there are threads."""

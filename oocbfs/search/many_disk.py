@@ -41,11 +41,8 @@ class DiskSearches:
         *,
         until_found: bool = False,
     ) -> None:
-        self._graph = graph
-        self._until_found = until_found
-        self._emit = emit
-        self._threads = threads
-        self._share = share
+        self._graph, self._emit, self._until_found = graph, emit, until_found
+        self._threads, self._share = threads, share
         self.disk_bytes = 0
 
     @property
