@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.memory import format_size
-from oocbfs.tools.shared import announcements, plan_workers
+from oocbfs.tools.shared import announcements, plan_described, plan_workers
 from oocbfs.tools.shared import options as shared
 from oocbfs.tools.shared.vertices import LARGEST
 
@@ -51,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     samples = "predict from so many random sources (default: 4; 0 predicts nothing)"
     shared.add_value(parser, "--samples", shared.whole(0, 1 << 20), "N", samples, default=4)
     plan_workers.add_arguments(parser)
+    plan_described.add_arguments(parser)
     shared.add(parser, "--json")
     parser.set_defaults(refuse=parser.error)
 
@@ -58,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Plan for the CPU and for each GPU, or for several machines, and print the decisions."""
     announcements.announce()
+    if plan_described.is_wanted(options):
+        plan_described.run(options)
+        return
     if plan_workers.is_wanted(options):
         plan_workers.run(options)
         return

@@ -79,10 +79,14 @@ class DiskNeed:
     outputs: int = 1
     # Whether an order may be made of all neighbours.
     by_neighbours: bool = True
+    # Vertices, if they are known before.
+    known_vertices: int | None = None
 
     @property
     def num_vertices(self) -> int:
         """Vertices: not more than ids, and those of four times as many ids as have edges."""
+        if self.known_vertices is not None:
+            return max(1, self.known_vertices)
         return max(1, min(1 << self.id_bits, 8 * self.num_edges, 2**32))
 
     @property

@@ -61,6 +61,12 @@ class ConvertPlan:
         )
 
 
+def least_budget(num_vertices: int, *, directed: bool) -> int:
+    """Return about the least budget within which so many vertices, numbered densely, convert."""
+    held_bytes = max(_MIN_HELD_BYTES, VERTEX_BYTES[directed] * num_vertices * 4 // 3)
+    return memory.used_bytes() + _MOVING_BYTES + _THREAD_BYTES + held_bytes
+
+
 def make_plan(budget_bytes: int, threads: int) -> ConvertPlan:
     """Divide a budget for the whole process, with fewer threads if it is short.
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from oocbfs import memory
 from oocbfs.arrays import ResultArrays
@@ -26,6 +26,10 @@ from oocbfs.settings import Settings
 if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
     from oocbfs.graph.stored import StoredGraph
+    from oocbfs.plan.described import Described
+
+    # What is known of a graph, whether it is there or not.
+    Sized: TypeAlias = StoredGraph | Described
 
 # A part of a mapped result that is put together in memory, and of tails that a check reads.
 PIECE_BYTES = 16 << 20
@@ -79,7 +83,7 @@ class Needs:
         return self.held_bytes + self.kept_bytes + max(searching, self.to_ids_bytes + PIECE_BYTES)
 
 
-def search_needs(graph: StoredGraph, *, with_parents: bool, validate: bool, threads: int) -> Needs:
+def search_needs(graph: Sized, *, with_parents: bool, validate: bool, threads: int) -> Needs:
     """Return what a search from one source takes."""
     n = graph.num_vertices
     check_bytes = (4 * n + PIECE_BYTES + graph.sizes.fast_bytes) * validate
@@ -136,13 +140,13 @@ def components_needs(graph: StoredGraph, *, validate: bool) -> Needs:
     )
 
 
-def _unpacking_bytes(graph: StoredGraph) -> int:
+def _unpacking_bytes(graph: Sized) -> int:
     """Return what unpacking will leave, if it has not yet."""
     still_to_come = graph.sizes.has_frames and not graph.has_disk_rows
     return _UNPACKING_BYTES * available_threads() * still_to_come
 
 
-def _order_bytes(graph: StoredGraph, *, with_ids: bool) -> int:
+def _order_bytes(graph: Sized, *, with_ids: bool) -> int:
     """Return what the pages take that say where the results of stored vertices go."""
     return 4 * graph.num_vertices * graph.is_reordered + graph.sizes.ids_bytes * with_ids
 
@@ -214,13 +218,13 @@ def unbounded_plan(graph: AnyStored, engine: str) -> MemoryPlan:
     return MemoryPlan(engine, ResultArrays(pool=graph.result_pool), disk.DEFAULT_CACHE_BYTES)
 
 
-def mapping_bytes(graph: StoredGraph) -> int:
+def mapping_bytes(graph: Sized) -> int:
     """Return what the process takes with all of the file's pages, and what they unpack to."""
     file_bytes = graph.sizes.file_bytes + graph.sizes.unpacked_bytes
     return memory.used_bytes(graph.disk_rows_bytes) + file_bytes
 
 
-def fast_bytes(graph: StoredGraph) -> int:
+def fast_bytes(graph: Sized) -> int:
     """Return what the process takes with heads and starts in memory, and tails on disk."""
     return memory.used_bytes(graph.disk_rows_bytes) + graph.fast_bytes
 

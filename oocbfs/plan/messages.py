@@ -43,7 +43,7 @@ DEEP_SECONDS = 10.0
 # A level that takes longer than this to pass through one link cannot be meant.
 _SLOW_LEVEL_SECONDS = 1.0
 # Of a graph that is only described: heads, starts and tails of the graph of Friendster's size.
-_BYTES_PER_EDGE = 2.4
+BYTES_PER_ARC = 2.4
 # What a worker takes besides: Python, numba and their code.
 _PROGRAM_BYTES = 200e6
 _MOST_RESULT_BYTES = 1 << 26
@@ -296,7 +296,7 @@ def plan_messages(
             )
         )
     exchanges = _exchanges(num_vertices, levels, machines)
-    shard_bytes = (file_bytes or _BYTES_PER_EDGE * num_arcs) / shards
+    shard_bytes = (file_bytes or BYTES_PER_ARC * num_arcs) / shards
     return MessagePlan(
         levels=levels,
         exchanges=exchanges,

@@ -15,9 +15,6 @@ from oocbfs.tools.shared import options as shared
 if TYPE_CHECKING:
     from oocbfs.plan.messages import Frontier, LevelMessages, MessagePlan, Planned
 
-# Of a graph that is only described, as many as a file may hold.
-_VERTICES = shared.whole(1, 1 << 40)
-_ARCS = shared.whole(0, 1 << 48)
 # Where levels are from if a graph is searched for them.
 SAMPLED = "a sampled source"
 
@@ -37,22 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_value(parser, "--bandwidth", _bandwidth, "RATE", rate, default="10G")
     waits = "milliseconds that a level waits (default: 0.2 under MPI, 22 under Dask)"
     shared.add_value(parser, "--latency", shared.number, "MS", waits)
-    described = "plan for a graph that is only described (default: for GRAPH.ocg)"
-    shared.add_value(parser, "--vertices", _VERTICES, "N", described)
-    arcs = "its arcs: directed edges, and undirected ones twice (no default)"
-    shared.add_value(parser, "--arcs", _ARCS, "N", arcs)
     levels = "take the levels from what 'oocbfs bfs --json' printed (default: sampled)"
     shared.add_value(parser, "--result", shared.path, "FILE", levels)
 
 
 def is_wanted(options: argparse.Namespace) -> bool:
     """Return whether machines are planned for; refuse what makes no sense without them."""
-    described = options.vertices is not None, options.arcs is not None
+    is_described = options.vertices is not None
     if options.workers is None:
         if options.graph is None:
             options.refuse("the following arguments are required: GRAPH.ocg")
-        if any(described) or options.result is not None:
-            options.refuse("--vertices, --arcs and --result are for --workers")
+        if options.result is not None:
+            options.refuse("--result is for --workers")
         from oocbfs.cluster.manifest import MANIFEST
 
         if os.path.exists(os.path.join(options.graph, MANIFEST)):
@@ -61,12 +54,10 @@ def is_wanted(options: argparse.Namespace) -> bool:
     for name in ("gpu", "vram", "memory", "resident_tails", "source"):
         if getattr(options, name) is not None:
             options.refuse(f"--{name.replace('_', '-')} is for one machine: leave out --workers")
-    if any(described) != all(described):
-        options.refuse("--vertices and --arcs belong together")
-    if (options.graph is not None) + any(described) > 1:
-        options.refuse("give GRAPH.ocg, or --vertices and --arcs, not both")
-    if options.graph is None and not any(described) and options.result is None:
-        options.refuse("give GRAPH.ocg, --vertices and --arcs, or --result")
+    if options.graph is not None and is_described:
+        options.refuse("give GRAPH.ocg, or --vertices and --edges, not both")
+    if options.graph is None and not is_described and options.result is None:
+        options.refuse("give GRAPH.ocg, --vertices and --edges, or --result")
     return True
 
 
