@@ -38,8 +38,7 @@ class Described:
     num_edges: int
     directed: bool
     # As it would be converted, and opened within a budget.
-    is_reordered = True
-    has_frames = has_framed_tails = has_disk_rows = False
+    is_reordered, has_disk_rows = True, False
     budget_bytes = disk_rows_bytes = 0
 
     @property
@@ -62,7 +61,17 @@ class Described:
     def sizes(self) -> Sizes:
         """The same by section, as far as it is known."""
         rows = self.file_bytes - self.fast_bytes
-        return Sizes(self.file_bytes, self.fast_bytes, 0, rows, rows, 0)
+        return Sizes(
+            file_bytes=self.file_bytes,
+            fast_bytes=self.fast_bytes,
+            ids_bytes=0,
+            tail_bytes=rows,
+            graph_bytes=rows,
+            unpacked_bytes=0,
+            is_archive=False,
+            has_frames=False,
+            has_framed_tails=False,
+        )
 
 
 def plan_described(
