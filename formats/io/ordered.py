@@ -19,7 +19,7 @@ MAX_THREADS = 1024
 # After so long, a thread that was called and has not begun never will.
 _LOOK_AGAIN_SECONDS = 1.0
 # Numbers of a range that one thread works on at a time.
-_PIECE = 1 << 18
+PIECE, _RANGES_OF_A_THREAD = 1 << 18, 4
 
 
 def available_threads(threads: int | None = None) -> int:
@@ -73,14 +73,19 @@ def in_flight(threads: int) -> int:
 
 
 def over_ranges(
-    kernel: Callable[..., Any], size: int, threads: int, *arguments: object
+    kernel: Callable[..., Any], size: int, threads: int, *arguments: object, least: int = PIECE
 ) -> list[Any]:
-    """Run a kernel over ranges of 0 … size-1 in parallel; its last two arguments are the range."""
+    """Run a kernel over ranges of 0 … size-1 in parallel; its last two arguments are the range.
+
+    A thread takes as many numbers at a time as pay, but ``least`` at least.
+    """
+    share = -(-size // (_RANGES_OF_A_THREAD * threads))
+    piece = max(1, least, min(share, PIECE))
 
     def work(first: int) -> Any:
-        return kernel(*arguments, first, min(first + _PIECE, size))
+        return kernel(*arguments, first, min(first + piece, size))
 
-    return list(ordered_map(work, range(0, size, _PIECE), threads))
+    return list(ordered_map(work, range(0, size, piece), threads))
 
 
 def read_ahead(items: Iterator[Item], depth: int = 2) -> Generator[Item]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import FormatError
-from oocbfs.formats.io.ordered import over_ranges
+from oocbfs.formats.io.ordered import PIECE, over_ranges
 from oocbfs.graph.rows import rows_before
 from oocbfs.kernels.rows import Rows
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Tails that a pass within a budget maps at a time.
 _PIECE_BYTES = 16 << 20
+# Few rows may have so many, and all threads are to share them.
+_LEAST_ROWS = 64
 
 
 def pass_over(
@@ -51,7 +53,8 @@ def pass_over(
         def work(begin: int, end: int, first: int = first) -> Any:
             return kernel(*arguments, *columns, first + begin, first + end)
 
-        for found, num_bytes in over_ranges(work, stop - first, threads):
+        least = _LEAST_ROWS if bounded else PIECE
+        for found, num_bytes in over_ranges(work, stop - first, threads, least=least):
             if found < 0:
                 raise FormatError(f"{graph.path}: a row is damaged: run 'oocbfs verify'")
             sums[0] += found

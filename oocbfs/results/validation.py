@@ -76,7 +76,9 @@ def validate(
     rules = found.last_level, not graph.directed
     for rows, first, stop in _pieces(graph, bounded=bounded):
         arguments = kernels.check_levels, first, *columns, *rows, *rules
-        for problem, position in over_ranges(_from_row, stop - first, threads, *arguments):
+        # Few rows may have many tails.
+        some = over_ranges(_from_row, stop - first, threads, *arguments, least=64)
+        for problem, position in some:
             if problem:
                 raise _failed(graph, kernels.PROBLEMS[problem], position)
     orphans = np.flatnonzero((levels > 0) & (confirmed == 0))

@@ -2,12 +2,16 @@
 
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import oocbfs
+from oocbfs.formats.io.ordered import over_ranges
 from oocbfs.generate import generators
+from oocbfs.graph.stored import StoredGraph
+from oocbfs.results.validation import Levels, validate
 from tests.support import children
 from tests.support.exhaustive import ALL
 
@@ -61,3 +65,28 @@ def test_memory_beyond_the_file(tmp_path: Path) -> None:
         per_vertex = float(done.stdout)
         # 6 MB for stacks, batches and records.
         assert 4 < per_vertex <= most + 6_000_000 / num_vertices
+
+
+@pytest.mark.parametrize("bounded", [False, True])
+def test_all_threads_check_what_is_read_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounded: bool
+) -> None:
+    """The rows of some tails are few, but as much work as many."""
+    hubs = np.stack(np.meshgrid(np.arange(500), np.arange(500)), -1).reshape(-1, 2)
+    oocbfs.convert(hubs, tmp_path / "g.ocg", order="natural")
+    ranges = []
+
+    def spy(*arguments: Any, **more: Any) -> Any:
+        ranges.append(len(found := over_ranges(*arguments, **more)))
+        return found
+
+    monkeypatch.setattr("oocbfs.results.validation.over_ranges", spy)
+    monkeypatch.setattr("oocbfs.results.validation.PIECE_BYTES", 1 << 17)
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        stored = cast("StoredGraph", graph._stored)
+        tails_bytes = stored.rows.tails.size
+        result = graph.bfs(0, threads=2)
+        found = Levels(result.levels, None, result.level_sizes, result.depth)
+        validate(stored, np.array([0], np.uint64), found, threads=2, bounded=bounded)
+    assert len(ranges) == (-(-tails_bytes // (1 << 17)) if bounded else 1)
+    assert min(ranges) >= 4
