@@ -29,6 +29,7 @@ from oocbfs.settings import Settings
 from tests.support import children
 from tests.support.answers import check_against_single
 from tests.support.crafting import rewrite
+from tests.support.exhaustive import ALL
 from tests.support.memory_limit import needed_bytes, run_limited
 from tests.support.real_graphs import real_graphs
 from tests.support.shared import SharedGraphs
@@ -229,7 +230,8 @@ def test_widths_follow_the_budget(uniform: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(3))
+# Of levels, and of summaries.
+@pytest.mark.parametrize("seed", range(6 if ALL else 2))
 def test_batches_are_never_killed(uniform: Path, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     emit = "levels" if seed % 3 == 0 else "summary"

@@ -33,7 +33,7 @@ from oocbfs.plan.to_ids import ToIdsForecast
 from oocbfs.progress import Phases
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.settings import Settings
-from tests.support.command_line import run
+from tests.support.command_line import call, run
 
 RATES = KNOWN_GPUS[0].rates
 
@@ -206,10 +206,10 @@ def test_everything_resident_moves_nothing(graph: Graph) -> None:
 def test_plan_verb(tmp_path: Path) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(generators.rmat(12, seed=3), path, order="degree")
-    plain = run("plan", path)
+    plain = call("plan", path)
     assert plain.stdout.splitlines()[0].endswith("; engine cpu"), plain
     assert "RTX" not in plain.stdout
-    done = run("plan", path, "--gpu", "--json")
+    done = call("plan", path, "--gpu", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert [entry["gpu"] for entry in found["plans"]][-5:] == [gpu.name for gpu in KNOWN_GPUS]
@@ -223,11 +223,11 @@ def test_plan_verb(tmp_path: Path) -> None:
         results = ToIdsForecast(**by_step).seconds
         searched = entry["predicted"]["search_seconds"]
         assert entry["predicted"]["seconds"] == pytest.approx(searched + results)
-    shown = run("plan", path, "--vram", "280K").stdout
+    shown = call("plan", path, "--vram", "280K").stdout
     assert "Predictions, not measurements" in shown
     assert "where rows are shortest" in shown
     assert "predicted PCIe bytes" in shown
-    only = json.loads(run("plan", path, "--gpu", "4090", "--samples", 0, "--json").stdout)
+    only = json.loads(call("plan", path, "--gpu", "4090", "--samples", 0, "--json").stdout)
     assert [entry["gpu"] for entry in only["plans"]] == ["RTX 4090"]
     assert only["plans"][0]["predicted"] is None
 
@@ -262,7 +262,7 @@ def test_plan_verb_where_memory_is_short(tmp_path: Path) -> None:
 def test_refusals_are_one_line(tmp_path: Path, arguments: list[str], words: str) -> None:
     path = tmp_path / "g.ocg"
     oocbfs.convert(generators.rmat(12, seed=3), path)
-    done = run("plan", path, "--samples", 0, *arguments)
+    done = call("plan", path, "--samples", 0, *arguments)
     assert done.returncode == 1
     lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
     assert len(lines) == 1, done.stderr
