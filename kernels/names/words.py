@@ -113,23 +113,11 @@ def _utf8_code(text, begin, end):
         if lead < 0x80:
             i += 1
             continue
-        low, high = np.uint8(0x80), np.uint8(0xBF)
-        if 0xC2 <= lead <= 0xDF:
-            more = 1
-        elif 0xE0 <= lead <= 0xEF:
-            more = 2
-            if lead == 0xE0:
-                low = np.uint8(0xA0)
-            elif lead == 0xED:
-                high = np.uint8(0x9F)
-        elif 0xF0 <= lead <= 0xF4:
-            more = 3
-            if lead == 0xF0:
-                low = np.uint8(0x90)
-            elif lead == 0xF4:
-                high = np.uint8(0x8F)
-        else:
+        if lead < 0xC2 or lead > 0xF4:
             return NOT_UTF8
+        more = 1 + (lead >= 0xE0) + (lead >= 0xF0)
+        low = 0xA0 if lead == 0xE0 else 0x90 if lead == 0xF0 else 0x80
+        high = 0x9F if lead == 0xED else 0x8F if lead == 0xF4 else 0xBF
         if i + more >= end or text[i + 1] < low or text[i + 1] > high:
             return NOT_UTF8
         for k in range(i + 2, i + more + 1):
