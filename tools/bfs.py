@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from oocbfs.errors import QueryError
+from oocbfs.results.counts import COLUMNS
 from oocbfs.settings import LARGEST_COMPONENT, Largest, Settings, is_verifying
 from oocbfs.tools.shared import announcements, searches, vectors
 from oocbfs.tools.shared import options as shared
@@ -24,21 +25,6 @@ if TYPE_CHECKING:
     from oocbfs.search.any_graph import AnyGraph
 
 _log = logging.getLogger(__name__)
-# Titles and widths of the columns of oocbfs.results.counts; edges are in the first table.
-_COUNTS = {
-    "launches": ("launches", 8),
-    "read_backs": ("read-backs", 10),
-    "read_back_bytes": ("bytes back", 10),
-    "claims_won": ("claims won", 11),
-    "claims_lost": ("lost", 7),
-    "queue_writes": ("queue writes", 12),
-    "duplicates": ("duplicates", 10),
-    "atomics": ("atomics", 10),
-    "pcie_sectors": ("PCIe sectors", 12),
-    "device_sectors": ("device sectors", 14),
-    "lanes_used": ("lanes", 5),
-    "warp_imbalance": ("busiest ÷ mean warp", 19),
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -210,7 +196,8 @@ def _levels(result: BfsResult) -> Iterator[str]:
     yield from shared.shortened(numbered, lambda pair: _level(*pair, tiers))
     yield ""
     if stats.counts is not None:
-        yield "level" + "".join(f"  {title:>{width}}" for title, width in _COUNTS.values())
+        headings = (heading for heading in COLUMNS.values() if heading is not None)
+        yield "level" + "".join(f"  {title:>{width}}" for title, width in headings)
         yield from shared.shortened(numbered, lambda pair: _counts(_numbers(*pair), pair[1].counts))
         yield _counts("all", stats.counts)
         yield ""
@@ -219,10 +206,11 @@ def _levels(result: BfsResult) -> Iterator[str]:
 def _counts(name: str, counts: Counts | None) -> str:
     """Write what a device counted."""
     line = f"{name:>5}"
-    for column, (_, width) in _COUNTS.items():
-        value = getattr(counts, column, None)
-        form = ".1f" if isinstance(value, float) else ","
-        line += f"  {'–' if value is None else format(value, form):>{width}}"
+    for column, heading in COLUMNS.items():
+        if heading is not None:
+            value = getattr(counts, column, None)
+            form = ".1f" if isinstance(value, float) else ","
+            line += f"  {'–' if value is None else format(value, form):>{heading[1]}}"
     return line
 
 

@@ -311,7 +311,7 @@ class Conversion(Closing):
         self._resources.require(self._table_bytes, f"a row of {largest:,} neighbours")
 
     def _stays_in_place(self, order: str) -> bool:
-        """Tell whether there is one graph whose edges need not be sorted: they are in its rows.
+        """Return whether there is one graph whose edges need not be sorted: they are in its rows.
 
         The edges that are sorted are then only those that it does not have.
         """

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.formats.edges import Ids
+from oocbfs.kernels.array_types import I32Array, I64Array, U32Array
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
@@ -38,11 +39,7 @@ class WholeSearch:
         self._graph, self._settings, self._ids_of = graph, settings, ids_of
 
     def fill(
-        self,
-        sources: NDArray[np.uint32],
-        targets: NDArray[np.uint32],
-        distances: NDArray[np.int32],
-        wanted: NDArray[np.int64],
+        self, sources: U32Array, targets: U32Array, distances: I32Array, wanted: I64Array
     ) -> None:
         """Fill the distances of some pairs, those of one source together."""
         if wanted.size == 0:

@@ -69,22 +69,23 @@ class Counts:
         }
 
 
-COLUMNS = (
-    "launches",
-    "read_backs",
-    "read_back_bytes",
-    "edges_examined",
-    "claims_won",
-    "claims_lost",
-    "queue_writes",
-    "edge_queue_writes",
-    "duplicates",
-    "atomics",
-    "pcie_sectors",
-    "device_sectors",
-    "lanes_used",
-    "warp_imbalance",
-)
+# Each with its heading in a table and its width; those without are not shown there.
+COLUMNS = {
+    "launches": ("launches", 8),
+    "read_backs": ("read-backs", 10),
+    "read_back_bytes": ("bytes back", 10),
+    "edges_examined": None,
+    "claims_won": ("claims won", 11),
+    "claims_lost": ("lost", 7),
+    "queue_writes": ("queue writes", 12),
+    "edge_queue_writes": None,
+    "duplicates": ("duplicates", 10),
+    "atomics": ("atomics", 10),
+    "pcie_sectors": ("PCIe sectors", 12),
+    "device_sectors": ("device sectors", 14),
+    "lanes_used": ("lanes", 5),
+    "warp_imbalance": ("busiest ÷ mean warp", 19),
+}
 _SUMMED = tuple(
     name for name in Counts.__dataclass_fields__ if name not in ("atomics_by_array", "hottest_word")
 )
