@@ -254,8 +254,6 @@ class Settings:
                 raise QueryError(f"a device cannot be {shown(number)}: they are numbered from 0 on")
         if not devices or len(set(devices)) < len(devices):
             raise QueryError(f"devices cannot be {shown(list(devices))}: name each one once")
-        if self.method != "auto":
-            raise QueryError(f"method {self.method} runs on one GPU: leave out --devices")
         if self.engine not in ("auto", "cuda", "emulator"):
             raise QueryError(
                 f"--devices are GPUs, and --engine {self.engine} is none: leave it out"

@@ -35,6 +35,8 @@ class _Lab(Engine):
         ):
             if given:
                 return f"method {method.name} knows no --{name}: leave it out"
+        if settings.devices is not None:
+            return f"method {method.name} runs on one GPU: leave out --devices"
         return None
 
     def run(self, graph: StoredGraph, query: Query, out: Output, settings: Settings) -> Run:

@@ -200,14 +200,14 @@ def several_devices(target: Target, cases: Sequence[Case]) -> Iterator[Check]:
             case: Case = case, direction: DeviceDirection = direction, share: str = share
         ) -> None:
             source = case.sources[-1]
-            with _dealt(target, case, share) as search:
+            with _on_devices(target, case, share) as search:
                 done = search.run(np.array([source], np.uint32), direction)
             compare_search(case, source, done.levels, done.parents)
 
         yield Check(f"{case.name}, {direction.value}, {share} resident", run)
 
 
-def _dealt(target: Target, case: Case, share: str) -> DevicesBfs:
+def _on_devices(target: Target, case: Case, share: str) -> DevicesBfs:
     options = KernelOptions(block_cyclic=True)
     numbers = _two_devices(target)
     cut = Cut(case.stored.num_vertices, len(numbers))
