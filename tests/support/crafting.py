@@ -87,9 +87,13 @@ def make_archive(path: Path) -> None:
             frames = [pack(data[first : first + layout.CHUNK_BYTES]) for first in pieces]
             end = _put_frames(file, record, frames, end, all_chunks)
             record["raw_bytes"] = len(data)
-        kept = set(layout.HEADER.names or ()) - {"magic", "version", "checksum", "file_bytes"}
-        fields = {name: int(header[name]) for name in kept}
-        write_tables(file, end, table, np.concatenate(all_chunks), fields)
+        write_tables(file, end, table, np.concatenate(all_chunks), _kept_fields(header))
+
+
+def _kept_fields(header: np.void) -> dict[str, int]:
+    """Return what the tables of a changed file leave as it is in the header."""
+    kept = set(layout.HEADER.names or ()) - {"magic", "version", "checksum", "file_bytes"}
+    return {name: int(header[name]) for name in kept}
 
 
 def _put_frames(
@@ -111,6 +115,44 @@ def _put_frames(
     file.write(b"".join(frames))
     all_chunks.append(chunks)
     return offset + layout.pages(int(record["stored_bytes"]))
+
+
+def spread(path: Path, hole_bytes: int) -> None:
+    """Put holes of the file behind the last out-row of the first block, and in-row of the second.
+
+    They belong to these rows, which nobody may decode; all later rows lie behind them. The file
+    takes no more room on disk; chunks have no checksums, which only ``verify`` looks at.
+    """
+    with Container(path) as source:
+        contents = {kind: bytearray(source.stored(kind)) for kind in source.sections}
+        fields = _kept_fields(source.header)
+    firsts: dict[Kind, int] = {}
+    for block, (kind, tails) in enumerate(
+        ((Kind.BASES, Kind.TAILS), (Kind.IN_BASES, Kind.IN_TAILS)), 1
+    ):
+        bases = np.frombuffer(contents[kind], np.uint64)
+        firsts[tails] = int(bases[block])
+        bases[block:] += np.uint64(hole_bytes)
+    table = np.zeros(len(contents), layout.SECTION)
+    all_chunks: list[np.void] = []
+    with path.open("w+b") as file:
+        end = layout.PAGE_BYTES
+        for record, (kind, data) in zip(table, contents.items(), strict=True):
+            size = len(data) + (hole_bytes if kind in firsts else 0)
+            first = firsts.get(kind, size)
+            chunks = np.zeros(-(-size // layout.CHUNK_BYTES), layout.CHUNK)
+            begins = np.arange(chunks.size) * layout.CHUNK_BYTES
+            chunks["offset"] = end + begins
+            chunks["stored_bytes"] = np.minimum(size - begins, layout.CHUNK_BYTES)
+            record["kind"], record["offset"], record["first_chunk"] = kind, end, len(all_chunks)
+            record["raw_bytes"] = record["stored_bytes"] = size
+            record["num_chunks"] = chunks.size
+            for place, part in ((0, data[:first]), (size - len(data[first:]), data[first:])):
+                file.seek(end + place)
+                file.write(part)
+            all_chunks += list(chunks)
+            end += layout.pages(size)
+        write_tables(file, end, table, np.array(all_chunks, layout.CHUNK), fields)
 
 
 def write_archive(path: Path, num_vertices: int) -> None:
