@@ -148,16 +148,20 @@ __device__ __forceinline__ void expand_short(const Search& search, Tally& tally,
   expand_staged(search, tally, stage_short(scratch, rows, span), rows, parent, level);
 }
 
-// Short tail of one frontier vertex per lane; NO_VERTEX takes no part. Longer ones are left to the
-// caller: returns the span of the lane's row, or an empty one. The scratch memory says how short
-// rows are staged: see cached.cuh for another one.
+// The row of a lane's vertex; an empty one if that is NO_VERTEX.
+__device__ __forceinline__ Span lane_span(const Rows& rows, u32 vertex) {
+  const Span none = {0, 0};
+  return vertex < rows.num_vertices ? readable_span(rows, vertex) : none;
+}
+
+// Short tail of one frontier vertex per lane, if it has one. Longer ones are left to the caller:
+// returns the span of the lane's row, or an empty one. The scratch memory says how short rows are
+// staged: see cached.cuh for another one.
 template <class Tally, class Staging>
 __device__ __forceinline__ Span expand_short_tails(const Search& search, Tally& tally,
-                                                   Staging& scratch, const Rows& rows, u32 vertex,
-                                                   u32 level) {
+                                                   Staging& scratch, const Rows& rows, Span span,
+                                                   u32 vertex, u32 level) {
   const Span none = {0, 0};
-  Span span = none;
-  if (vertex < rows.num_vertices) span = readable_span(rows, vertex);
   const u64 length = span.end - span.begin;
   const bool is_longer = length > SHORT_BYTES, is_hub = length > SEGMENT_BYTES;
   tally.short_rows += length && !is_longer;
@@ -197,8 +201,8 @@ __device__ __forceinline__ Span expand_tails(const Search& search, Tally& tally,
                                              LongRows& waiting, const Rows& rows, u32 vertex,
                                              u32 level) {
   const Span none = {0, 0};
-  const Span span =
-      expand_short_tails(search, tally, scratch[warp_in_block()], rows, vertex, level);
+  const Span span = expand_short_tails(search, tally, scratch[warp_in_block()], rows,
+                                       lane_span(rows, vertex), vertex, level);
   const bool is_hub = span.end - span.begin > SEGMENT_BYTES;
   const bool is_long = span.begin < span.end && !is_hub;
   if (is_long) {

@@ -4,7 +4,7 @@
 // level would cost more than its work. Thread 0 reads the queue's end between two barriers. The
 // last one of a turn, and so of a level: after it no thread reads the old end or appends. The one
 // that begins the next level: after it all threads see the same frontier. Both also order the
-// writes and reads of the queue. Then all threads sum up the sectors of the frontier's rows, of
+// writes and reads of the queue. Then all threads look their rows up, and sum up their sectors, of
 // which the kernels of large levels do not hear. Which lane owns a vertex is as in top_down, but
 // all warps share even the smallest frontier, short rows go through a cache (cached.cuh), and
 // segments of all longer rows are shared by the warps of the block. Where there are fewer segments
@@ -29,6 +29,14 @@ struct OwnedSpan {
   Span span;
   u32 vertex;
 };
+
+// The lane's row in a turn of the block through the frontier.
+__device__ __forceinline__ OwnedSpan lane_row(const Search& search, const Rows& rows, u64 begin,
+                                              u64 end, u64 turn, u32 each) {
+  const u32 vertex =
+      lane_vertex(search.queue, begin, end, turn * SMALL_WARPS + warp_in_block(), each);
+  return {lane_span(rows, vertex), vertex};
+}
 
 __device__ __forceinline__ OwnedSpan longer_segment(const Scratch* scratch,
                                                     const LongerRows& longer, u64 i) {
@@ -116,27 +124,33 @@ small_levels(Search search, Rows out_rows, u64 begin, u32 level, u32 max_levels,
     __syncthreads();
     const u64 end = queue_end;
     if (threadIdx.x == 0 && levels_run) search.level_ends[levels_run - 1] = (u32)end;
+    // Every warp has as many turns, because they share the cache. Rows are looked up from the last
+    // turn to the first, whose rows are kept: most levels of a road have no other.
+    const u64 share = (end - begin + SMALL_WARPS - 1) / SMALL_WARPS, turns = (share + 31) / 32;
+    const u32 each = share < 32 ? (u32)share : 32;
     RowSectors sectors = {};
     u64 bytes = 0;
-    for (u64 i = begin + threadIdx.x; i < end; i += SMALL_BLOCK_THREADS)
-      bytes += sectors.add(out_rows, search.queue[i]);
+    OwnedSpan own = {};
+    for (u64 i = turns; i--;) {
+      own = lane_row(search, out_rows, begin, end, i, each);
+      sectors.add(out_rows, own.span);
+      bytes += own.span.end - own.span.begin;
+    }
     add_sectors(frontier_sectors, sectors);
     add_total(&frontier_bytes, bytes);
     __syncthreads();
     if (begin == end || levels_run == max_levels || end - begin > max_vertices ||
         frontier_bytes > max_bytes + (end - begin) * SMALL_BYTES_PER_VERTEX)
       break;
-    // Every warp has as many turns, because they share the cache.
-    const u64 share = (end - begin + SMALL_WARPS - 1) / SMALL_WARPS;
-    const u32 each = share < 32 ? (u32)share : 32;
-    for (u64 first = 0; first * each < end - begin; first += SMALL_WARPS) {
-      const u32 vertex = lane_vertex(search.queue, begin, end, first + warp_in_block(), each);
+    for (u64 i = 0; i < turns; i++) {
+      if (i) own = lane_row(search, out_rows, begin, end, i, each);
       turn++;
-      expand_heads(search, tally, out_rows, vertex, level);
+      expand_heads(search, tally, out_rows, own.vertex, level);
       CachedScratch cached = {scratch[warp_in_block()], turn};
-      const Span row = expand_short_tails(search, tally, cached, out_rows, vertex, level);
+      const Span row =
+          expand_short_tails(search, tally, cached, out_rows, own.span, own.vertex, level);
       if (row.begin < row.end) {
-        keep_row(scratch, threadIdx.x, row, vertex);
+        keep_row(scratch, threadIdx.x, row, own.vertex);
         list_hub(longer.owners, longer.segments, &longer.counts, threadIdx.x, row);
       }
       if (__syncthreads_or(row.begin < row.end)) {

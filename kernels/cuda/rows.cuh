@@ -59,9 +59,10 @@ __device__ __forceinline__ u64 count_fast_sectors(const Rows& rows, Span span) {
 struct RowSectors {
   u32 slow, fast, skippable_slow, skippable_fast;
 
-  // Returns the row's bytes.
-  __device__ __forceinline__ u64 add(const Rows& rows, u32 vertex) {
-    const Span row = row_span(rows, vertex);
+  __device__ __forceinline__ void add(const Rows& rows, u32 vertex) {
+    add(rows, row_span(rows, vertex));
+  }
+  __device__ __forceinline__ void add(const Rows& rows, Span row) {
     const u32 in_fast = (u32)count_fast_sectors(rows, row);
     slow += (u32)count_sectors(row) - in_fast;
     fast += in_fast;
@@ -73,7 +74,6 @@ struct RowSectors {
       skippable_slow += (u32)count_sectors(skippable) - skipped_fast;
       skippable_fast += skipped_fast;
     }
-    return length;
   }
 };
 

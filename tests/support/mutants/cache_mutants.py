@@ -7,6 +7,8 @@ from tests.support.mutants.mutant import Mutant
 
 _CACHE = "gpu/test_small_cache.py::{}"
 _RACES = _CACHE.format("test_no_races[random-2]")
+_MANY_TURNS = _CACHE.format("test_a_short_cache_under_schedules[2-random]")
+_NOT_EQUAL = "assert np.array_equal(result.levels, expected)"
 _WRONG_LOADS = "assert moved == expected"
 _SECTORS = (
     "gpu/test_slow_bytes.py::test_sectors_equal_an_independent_count"
@@ -45,6 +47,22 @@ CACHE_MUTANTS = [
         "frontier_sectors[threadIdx.x] += 0;",
         _CACHE.format("test_small_levels_measure_their_last_frontier[device_range0]"),
         "Arrays are not equal",
+    ),
+    Mutant(
+        "the first turn keeps the rows of the last one",
+        "bfs/small_levels.cu",
+        "for (u64 i = turns; i--;) {",
+        "for (u64 i = 0; i < turns; i++) {",
+        _MANY_TURNS,
+        _NOT_EQUAL,
+    ),
+    Mutant(
+        "later turns keep the rows of the first one",
+        "bfs/small_levels.cu",
+        "      if (i) own = lane_row(search, out_rows, begin, end, i, each);\n",
+        "",
+        _MANY_TURNS,
+        _NOT_EQUAL,
     ),
     Mutant(
         "places are looked at before all claims are made",
