@@ -74,10 +74,10 @@ def _target(opened: AnyGraph, text: str | None) -> Any:
 
 def _for_shards(options: argparse.Namespace) -> dict[str, Any]:
     """Return what only a sharded graph takes; its results are gathered if one file wants them."""
-    from oocbfs.formats.output.part_files import is_folder
-
     if not searches.is_sharded(options):
         return {}
+    from oocbfs.formats.output.part_files import is_folder
+
     files = [path for path in (options.levels, options.parents) if path is not None]
     return {"force": options.force, "gather": not all(map(is_folder, files))}
 

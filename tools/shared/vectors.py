@@ -29,14 +29,16 @@ def add_vector(parser: argparse.ArgumentParser, name: str, what: str) -> None:
 
 def check_files(options: argparse.Namespace, *vectors: str) -> None:
     """Refuse vectors and a plot that cannot be written, before any work is done."""
-    from oocbfs.formats.output.atomic import check_outputs
-    from oocbfs.formats.output.part_files import check_parts, is_folder
-    from oocbfs.formats.output.vectors import check_name
-
     files = shared.chosen(options, *vectors, "plot")
     known_only = bool(getattr(options, "reached_only", False))
     if known_only and not any(files[name] for name in vectors):
         raise QueryError(f"--reached-only is about the rows of --{' and --'.join(vectors)}")
+    if all(path is None for path in files.values()):
+        return
+    from oocbfs.formats.output.atomic import check_outputs
+    from oocbfs.formats.output.part_files import check_parts, is_folder
+    from oocbfs.formats.output.vectors import check_name
+
     folders: list[str] = []
     for name in vectors:
         if files[name] is None:
