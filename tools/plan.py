@@ -315,7 +315,7 @@ def _lines(decision: dict[str, Any], summary: dict[str, Any]) -> list[tuple[str,
             worst = f"(worst {1e3 * predicted['seconds_worst']:.3f})"
             lines.append(("predicted milliseconds", f"{shown} {worst}"))
             parts = predicted["results_by_part"]
-            searched = f"search {1000 * predicted['search_seconds']:.1f} ms"
+            searched = f"search {1000 * predicted['search_seconds']:.3f} ms"
             lines.append(("by part", f"{searched}; results {ToIdsForecast(**parts)}"))
     return lines
 

@@ -34,7 +34,7 @@ class ToIdsForecast(NamedTuple):
         """Write milliseconds by step, those that there are."""
         names = ("brought to ids", "copied", "written meanwhile", "brought into order by the host")
         parts = zip(names, self, strict=True)
-        return ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in parts if seconds)
+        return ", ".join(f"{name} {1000 * seconds:.3f} ms" for name, seconds in parts if seconds)
 
     @property
     def seconds(self) -> float:

@@ -16,8 +16,8 @@ def test_the_host_works_while_the_device_does() -> None:
 
 
 def test_parts_are_written_in_milliseconds() -> None:
-    assert str(ToIdsForecast(0.002, 0.001, 0.0045, 0.0)) == (
-        "brought to ids 2.0 ms, copied 1.0 ms, written meanwhile 4.5 ms"
+    assert str(ToIdsForecast(0.002, 0.000021, 0.0045, 0.0)) == (
+        "brought to ids 2.000 ms, copied 0.021 ms, written meanwhile 4.500 ms"
     )
 
 
