@@ -6,6 +6,7 @@ import mmap
 import os
 import tempfile
 from collections import deque
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 from weakref import ref
@@ -14,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.errors import OutputError
+from oocbfs.formats.io.ordered import over_ranges
 
 # What debugging fills fresh results with: no level, no vertex and no likely id.
 _POISON = 0xAA
 # Smaller results are not worth pooling; more than this many are not kept.
 _LEAST_POOLED = 1 << 16
 _MOST_POOLED = 4
+# Elements of arrays that are looked at at a time.
+PIECE = 1 << 20
 
 
 def fresh(shape: int | tuple[int, ...], dtype: Any) -> NDArray[Any]:
@@ -157,6 +161,31 @@ def let_go(array: NDArray[Any]) -> None:
         array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
-def is_mapped(array: NDArray[Any]) -> bool:
+def is_mapped(array: object) -> bool:
     """Return whether an array lives in a file."""
-    return isinstance(array, np.memmap)
+    return isinstance(array, np.memmap) and array._mmap is not None  # type: ignore[attr-defined]
+
+
+def pieces_of(*arrays: NDArray[Any], size: int = PIECE) -> Iterator[slice]:
+    """Yield the pieces of the first of some arrays, and let go of all that are in files."""
+    for first in range(0, arrays[0].size, size):
+        yield slice(first, min(first + size, arrays[0].size))
+        for array in arrays:
+            let_go(array)
+
+
+def over_pieces(
+    kernel: Callable[..., Any], size: int, threads: int, *arguments: object
+) -> list[Any]:
+    """Run a kernel as ``over_ranges`` does, and let go of arrays in files as it goes along them."""
+    mapped = [one for one in arguments if isinstance(one, np.ndarray) and is_mapped(one)]
+    # Kernels know only plain arrays, mapped or not.
+    plain = [np.asarray(one) if is_mapped(one) else one for one in arguments]
+
+    def work(*some: Any) -> Any:
+        found = kernel(*some)
+        for array in mapped:
+            let_go(array)
+        return found
+
+    return over_ranges(work if mapped else kernel, size, threads, *plain)

@@ -25,6 +25,8 @@ _ENDING = ".state"
 # Seconds between two lines that say how far it is.
 _TELL_SECONDS = 2.0
 _SHOWN = 5
+# What is not found without the radius.
+_OF_RADIUS = {"radius", "center", "eccentricities"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--exact",
         shared.path,
         "WHAT,WHAT",
-        "what to find exactly: diameter, radius, eccentricities, closeness (of all vertices), or "
-        "none (default: diameter,radius)",
+        "what to find exactly: diameter, radius, center, eccentricities, closeness (of all "
+        "vertices), or none (default: diameter,radius)",
         default="diameter,radius",
     )
     sampled = parser.add_mutually_exclusive_group()
@@ -240,9 +242,9 @@ def _summary(opened: AnyGraph, question: Question, answer: Answer) -> dict[str, 
     }
     if extremes is not None and {"diameter", "eccentricities"} & set(question.exact):
         found["diameter"] = extremes.diameter[0]
-    if extremes is not None and {"radius", "eccentricities"} & set(question.exact):
+    if extremes is not None and _OF_RADIUS & set(question.exact):
         found["radius"] = extremes.radius[1]
-    if "radius" in question.exact:
+    if "center" in question.exact:
         found |= {"center_vertices": len(answer.center), "center": answer.center[:100]}
     assert answer.distribution is not None
     found["distribution"] = answer.distribution.summary()
@@ -268,7 +270,7 @@ def _rows(opened: AnyGraph, question: Question, answer: Answer) -> Iterator[tupl
         yield "", "pairs of which one reaches the other; eccentricities are over what is reached"
     if extremes is not None and {"diameter", "eccentricities"} & set(question.exact):
         yield "diameter", f"{extremes.diameter[0]:,}, exact"
-    if extremes is not None and {"radius", "eccentricities"} & set(question.exact):
+    if extremes is not None and _OF_RADIUS & set(question.exact):
         yield "radius", f"{extremes.radius[1]:,}, exact"
     if answer.center:
         first = ", ".join(map(called, answer.center[:_SHOWN]))

@@ -16,9 +16,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import over_pieces, pieces_of
 from oocbfs.distances.eccentricity import largest_of
 from oocbfs.distances.searches import Found, Searches
-from oocbfs.formats.io.ordered import over_ranges
+from oocbfs.distances.state import copy_into
 from oocbfs.kernels.distances import bounds as kernels
 from oocbfs.plan.many import DEEP
 
@@ -51,7 +52,7 @@ class Top:
         self._scope = searches.scope
         self._by = by
         self._count = min(count, self._scope.num_vertices)
-        self._degrees = np.ascontiguousarray(searches.degrees)
+        self._degrees = searches.degrees
         self.searched = self.cut = 0
         self._deepest = 0
         # Whether searches that may be cut look at fewer edges; where reading waits, they do not.
@@ -66,23 +67,29 @@ class Top:
         For closeness, a cap is above minus the sum of all distances, so that more is better here
         too; where vertices may reach less than all, nothing is known before a search.
         """
-        n = self._scope.total
-        if self._by == "closeness" and not self._scope.is_mutual:
-            caps = np.full(n, np.inf)
-        else:
-            caps, away = np.zeros(n), 0
-            left = np.full(n, self._scope.num_vertices - 1.0)
-            for counts in self._searches.walks():
-                away += 1
-                found = np.minimum(counts, left)
-                left -= found
-                caps += found / away if self._by == "harmonic" else -away * found
-                if away == _MOST_WALKED or not left.any():
-                    break
-            caps += left / (away + 1) if self._by == "harmonic" else -(away + 1) * left
-            caps += _SLACK * np.abs(caps)
-        if self._scope.inside is not None:
-            caps[~self._scope.inside] = -np.inf
+        scope, harmonic = self._scope, self._by == "harmonic"
+        caps, left = (scope.room.allocate(scope.total, np.float64) for _ in range(2))
+        is_unknown = not harmonic and not scope.is_mutual
+        for part in pieces_of(caps, left):
+            caps[part] = np.inf if is_unknown else 0
+            left[part] = scope.num_vertices - 1.0
+        away, is_left = 0, not is_unknown
+        for counts in self._searches.walks() if is_left else ():
+            away, is_left = away + 1, False
+            for part in pieces_of(caps, left, counts):
+                found = np.minimum(counts[part], left[part])
+                left[part] -= found
+                caps[part] += found / away if harmonic else -away * found
+                is_left |= bool(left[part].any())
+            if away == _MOST_WALKED or not is_left:
+                break
+        for part in pieces_of(caps, left):
+            if not is_unknown:
+                caps[part] += left[part] / (away + 1) if harmonic else -(away + 1) * left[part]
+                caps[part] += _SLACK * np.abs(caps[part])
+            if scope.inside is not None:
+                caps[part][~scope.inside[part]] = -np.inf
+        scope.room.release(left)
         return caps
 
     def run(self, after_group: Callable[[Top], object] = lambda found: None) -> None:
@@ -103,7 +110,8 @@ class Top:
     @property
     def waiting(self) -> int:
         """How many vertices may still be on top, each of which takes a search at most."""
-        return int(np.count_nonzero(self.caps > self._least()))
+        least = self._least()
+        return sum(int(np.count_nonzero(self.caps[part] > least)) for part in pieces_of(self.caps))
 
     def _least(self) -> float:
         """Return the cap of the last that is on top."""
@@ -118,11 +126,13 @@ class Top:
             return np.empty(0, np.int64)
         # Few at first, so that their levels help to choose the next.
         count = min(_AT_ONCE, max(1, self.searched))
-        waiting = np.flatnonzero(self.caps > self._least())
-        if self._cuts and waiting.size > count:
-            count = _MANY_CUT if self.cut else count
-        chosen: NDArray[np.int64] = waiting[np.sort(largest_of(self.caps[waiting], count))]
-        return chosen
+        if self._cuts and self.cut and self.waiting > count:
+            count = _MANY_CUT
+        least, best = self._least(), np.empty(0, np.int64)
+        for part in pieces_of(self.caps):
+            best = np.append(best, part.start + np.flatnonzero(self.caps[part] > least))
+            best = best[largest_of(self.caps[best], count)]
+        return np.sort(best)
 
     def _cut(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         """Leave out vertices that a search of their own shows not to be on top, if that pays."""
@@ -155,10 +165,9 @@ class Top:
             heapq.heappushpop(self.best, entry)
         if found.levels is None:
             return
-        row = np.ascontiguousarray(found.levels)
         each = 0.5 if self._by == "harmonic" else 1.0
-        arguments = (self.caps, row, self._degrees, self._table(found.sizes), each)
-        over_ranges(kernels.cap, row.size, self._searches.threads, *arguments)
+        arguments = (self.caps, found.levels, self._degrees, self._table(found.sizes), each)
+        over_pieces(kernels.cap, found.levels.size, self._searches.threads, *arguments)
 
     def _value(self, found: Found) -> float:
         """Return the centrality of the vertex that was searched from."""
@@ -197,7 +206,7 @@ class Top:
 
     def go_on(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take what an earlier run knew."""
-        self.caps = state["caps"].copy()
+        copy_into(self.caps, state["caps"])
         self.best = [(value, int(below)) for value, below in state["best"].tolist()]
         heapq.heapify(self.best)
         self.searched, self.cut, self._deepest, cuts = state["known"].tolist()

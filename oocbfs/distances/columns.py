@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from oocbfs.arrays import pieces_of
 from oocbfs.results import tables
 
 if TYPE_CHECKING:
     from oocbfs.distances.job import Answer
     from oocbfs.distances.measures import Measures
+
+# Values that are objects at a time: they take several times as much.
+_LISTED = 1 << 12
 
 
 def columns_of(
@@ -26,20 +32,24 @@ def columns_of(
     assert sources is not None
     of_all = sources.is_all and sources.done > 0 and answer.with_closeness
     if answer.eccentricities is None and answer.harmonic is None and not of_all:
-        columns = found.columns()
-        types: dict[str, Any] = {name: np.asarray(column).dtype for name, column in columns.items()}
+        rows = {name: np.asarray(column) for name, column in found.columns().items()}
         return (
-            {name: np.asarray(one).tolist() for name, one in columns.items()},
-            types,
+            {name: column.tolist() for name, column in rows.items()},
+            {name: column.dtype for name, column in rows.items()},
             found.about(),
         )
-    positions = scope.positions()
-    named = graph._called(positions)
-    if named.dtype == np.uint64 and (not named.size or named[-1] < 2**63):
-        named = named.astype(np.int64)
-    arrays: dict[str, Any] = {"id": named}
-    if answer.eccentricities is not None:
-        arrays["eccentricity"] = answer.eccentricities[positions]
+    stored = graph._stored
+    types: dict[str, Any] = {"id": np.dtype(np.int64 if stored.largest_id < 2**63 else np.uint64)}
+    if graph.names is not None:
+        types["id"] = np.dtype(object)
+    ids = (_values(graph._called(part)) for part in scope.parts())
+    columns: dict[str, Iterable[Any]] = {"id": chain.from_iterable(ids)}
+    found_of_all = answer.eccentricities
+    if found_of_all is not None:
+        types["eccentricity"] = found_of_all.dtype
+        some = (_values(found_of_all[part]) for part in scope.parts())
+        columns["eccentricity"] = chain.from_iterable(some)
+    arrays: dict[str, Any] = {}
     if of_all:
         arrays["closeness"] = sources.closeness()
         arrays["harmonic"] = sources.harmonic
@@ -47,10 +57,16 @@ def columns_of(
         if estimate is not None:
             arrays |= {name: estimate.values, f"{name}_low": estimate.low}
             arrays[f"{name}_high"] = estimate.high
-    types = {name: array.dtype for name, array in arrays.items()}
-    if graph.names is not None:
-        types["id"] = object
+    for name, array in arrays.items():
+        types[name] = array.dtype
+        columns[name] = _values(array)
     about = tables.about(graph._stored, scope=scope.text, scope_vertices=scope.num_vertices)
     if answer.harmonic is not None:
         about |= tables.about(graph._stored, sources=found.num_sources, confidence=found.confidence)
-    return {name: array.tolist() for name, array in arrays.items()}, types, about
+    return columns, types, about
+
+
+def _values(array: NDArray[Any]) -> Iterator[Any]:
+    """Yield the values of an array, piece by piece."""
+    for part in pieces_of(array, size=_LISTED):
+        yield from array[part].tolist()

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import over_pieces, pieces_of
 from oocbfs.distances.searches import Around, Searches
-from oocbfs.formats.io.ordered import over_ranges
+from oocbfs.distances.state import copy_into
 from oocbfs.kernels.distances import bounds as kernels
 from oocbfs.plan.many import DEEP
 
@@ -91,12 +92,9 @@ class Eccentricities:
         directed = searches.graph.directed
         # Whether a search says anything about others.
         self._spreads = self._scope.is_mutual or not directed
+        self._degrees = searches.degrees
+        self.least, self.most = UNKNOWN, -1
         self._sides = [self._side() for _ in range(2 if directed and self._spreads else 1)]
-        self._degrees = np.ascontiguousarray(searches.graph.degrees)
-        # Who leads nowhere is at no distance from anybody.
-        alone = (self._degrees == 0) & (self.upper >= 0)
-        self.upper[alone] = 0
-        self.least, self.most = (0, 0) if alone.any() else (UNKNOWN, -1)
         self.searched = 0
         self._at_once = 1
         # Sums of distances may be up to this.
@@ -108,12 +106,20 @@ class Eccentricities:
         self._look()
 
     def _side(self) -> Side:
-        n = self._scope.total
-        lower, sums = np.zeros(n, np.int32), np.zeros(n, np.int32)
-        upper = np.full(n, max(0, self._scope.num_vertices - 1), np.int32)
-        if self._scope.inside is not None:
-            lower[~self._scope.inside] = upper[~self._scope.inside] = -1
-        return Side(lower, upper, sums)
+        scope, room = self._scope, self._scope.room
+        side = Side(*(room.allocate(scope.total, np.int32) for _ in Side._fields))
+        for part in pieces_of(*side, self._degrees):
+            lower, upper, sums = (one[part] for one in side)
+            lower[:] = sums[:] = 0
+            upper[:] = max(0, scope.num_vertices - 1)
+            if scope.inside is not None:
+                lower[~scope.inside[part]] = upper[~scope.inside[part]] = -1
+            # Who leads nowhere is at no distance from anybody.
+            alone = (self._degrees[part] == 0) & (upper >= 0)
+            upper[alone] = 0
+            if alone.any():
+                self.least = self.most = 0
+        return side
 
     @property
     def lower(self) -> NDArray[np.int32]:
@@ -159,7 +165,7 @@ class Eccentricities:
 
     def _survey(self, side: Side, above: int, below: int) -> Survey:
         arguments = (*side, self._degrees, above, below)
-        parts = over_ranges(
+        parts = over_pieces(
             kernels.survey, side.lower.size, self._searches.threads, *arguments
         ) or [(0, -1, -1, -1, UNKNOWN, UNKNOWN)]
         waiting, far, near, most, least_lower, least_upper = zip(*parts, strict=True)
@@ -213,7 +219,7 @@ class Eccentricities:
         counts = int(self._summed < UNKNOWN)
         for side, depth in zip(self._sides, depths, strict=False):
             arguments = (*side, *rows, depth, found.alone, counts)
-            over_ranges(kernels.narrow, side.lower.size, self._searches.threads, *arguments)
+            over_pieces(kernels.narrow, side.lower.size, self._searches.threads, *arguments)
             rows.reverse()
 
     def _know(self, number: int, position: int, depth: int) -> None:
@@ -269,40 +275,47 @@ class Eccentricities:
 
     def _choose_many(self) -> NDArray[np.int64]:
         """Choose as many as are searched at once, from those that wait if these are few."""
-        waiting = [
-            np.flatnonzero(
-                (side.lower < side.upper) & ((side.upper > above) | (side.lower < below))
-            )
-            for side, (above, below) in zip(self._sides, self._thresholds, strict=True)
-        ]
-        number = int(waiting[0].size == 0)
+        sides = list(zip(self._sides, self._thresholds, strict=True))
+        waiting = [survey.waiting for survey in self._surveys]
         count = self._at_once
-        if not self._spreads or sum(some.size for some in waiting) <= count:
-            some = waiting[number]
-            return some[largest_of(self._key(some, self._sides[number].upper, 1), count)]
-        near = np.flatnonzero(self.lower < self.upper)
-        keys = [(near, self.lower, -1)]
-        keys += [(some, side.upper, 1) for some, side in zip(waiting, self._sides, strict=True)]
-        keys = [key for key in keys if key[0].size]
-        chosen = []
-        for turn, (some, bound, sign) in enumerate(reversed(keys)):
-            share = (count + turn) // len(keys)
-            chosen.append(some[largest_of(self._key(some, bound, sign), share)])
+        if not self._spreads or sum(waiting) <= count:
+            side, thresholds = sides[int(waiting[0] == 0)]
+            return self._first(side, 1, thresholds, count)
+        ways = [(side, 1, thresholds) for side, thresholds in reversed(sides)]
+        ways = [way for way, some in zip(ways, reversed(waiting), strict=True) if some]
+        # All that are open.
+        ways.append((self._sides[0], -1, [-1, -1]))
+        chosen = [self._first(*way, (count + turn) // len(ways)) for turn, way in enumerate(ways)]
         return np.unique(np.concatenate(chosen))
 
-    def _key(
-        self, some: NDArray[np.int64], bound: NDArray[np.int32], sign: int
-    ) -> NDArray[np.int64]:
-        """Return what is larger where to search first: of equal ones with more neighbours."""
-        return (sign * bound[some].astype(np.int64) << 32) + self._degrees[some]
+    def _first(self, side: Side, sign: int, thresholds: list[int], count: int) -> NDArray[np.int64]:
+        """Return where to search first of those that wait: large upper or small lower bounds.
+
+        Of equal ones those with more neighbours.
+        """
+        above, below = thresholds
+        bound = side.upper if sign > 0 else side.lower
+        best = keys = np.empty(0, np.int64)
+        for part in pieces_of(side.lower, side.upper, self._degrees):
+            lower, upper = side.lower[part], side.upper[part]
+            some = np.flatnonzero((lower < upper) & ((upper > above) | (lower < below)))
+            key = (sign * bound[part][some].astype(np.int64) << 32) + self._degrees[part][some]
+            best, keys = np.append(best, part.start + some), np.append(keys, key)
+            kept = largest_of(keys, count)
+            best, keys = best[kept], keys[kept]
+        return best
 
     def eccentricities(self) -> NDArray[np.int32]:
         """Return the eccentricities, -1 outside; all of them were asked for."""
-        return self.lower.copy()
+        return self.lower
 
     def positions_at(self, value: int) -> NDArray[np.int64]:
         """Return the positions whose eccentricity is certain to be this."""
-        return np.flatnonzero((self.lower == value) & (self.upper == value))
+        found = [
+            part.start + np.flatnonzero((self.lower[part] == value) & (self.upper[part] == value))
+            for part in pieces_of(self.lower, self.upper)
+        ]
+        return np.concatenate((np.empty(0, np.int64), *found))
 
     def extremes(self) -> Extremes:
         """Return what is certain."""
@@ -329,7 +342,7 @@ class Eccentricities:
         """Take what an earlier run knew."""
         for number, side in enumerate(self._sides):
             for name, bound in side._asdict().items():
-                bound[:] = state[f"{name}{number}"]
+                copy_into(bound, state[f"{name}{number}"])
         self._turns[:] = state["turns"]
         for name, value in zip(_NUMBERS, state["known"].tolist(), strict=True):
             setattr(self, name, value)

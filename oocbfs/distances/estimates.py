@@ -7,14 +7,15 @@ vertices: by Hoeffding's bound, for all vertices and both centralities at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import over_pieces, pieces_of
 from oocbfs.distances.scope import Scope
-from oocbfs.formats.io.ordered import over_ranges
+from oocbfs.distances.state import copy_into
 from oocbfs.kernels.distances import bounds as kernels
 
 if TYPE_CHECKING:
@@ -31,8 +32,11 @@ class Estimate(NamedTuple):
     @property
     def error(self) -> float:
         """How far any value may be off."""
-        off = np.maximum(self.high - self.values, self.values - self.low)
-        return float(off.max(initial=0.0))
+        parts = ((one[part] for one in self) for part in pieces_of(*self))
+        return max(
+            (float(max((high - value).max(), (value - low).max())) for value, low, high in parts),
+            default=0.0,
+        )
 
 
 class Estimates:
@@ -41,13 +45,16 @@ class Estimates:
     def __init__(self, scope: Scope, threads: int) -> None:
         self._scope = scope
         self._threads = threads
-        self.totals = np.zeros(scope.total)
-        self.inverses = np.zeros(scope.total)
+        self.totals, self.inverses = (
+            scope.room.allocate(scope.total, np.float64) for _ in range(2)
+        )
+        for part in pieces_of(self.totals, self.inverses):
+            self.totals[part] = self.inverses[part] = 0
 
     def add(self, levels: Levels) -> None:
         """Add the distances from a source."""
-        row = np.ascontiguousarray(levels)
-        over_ranges(kernels.add, row.size, self._threads, self.totals, self.inverses, row)
+        sums = self.totals, self.inverses
+        over_pieces(kernels.add, levels.size, self._threads, *sums, levels)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the sums."""
@@ -55,7 +62,8 @@ class Estimates:
 
     def go_on(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take what an earlier run summed up."""
-        self.totals, self.inverses = state["distances"].copy(), state["inverses"].copy()
+        copy_into(self.totals, state["distances"])
+        copy_into(self.inverses, state["inverses"])
 
     def closeness(self, num_sources: int, confidence: float, most: float) -> Estimate | None:
         """Estimate the closeness of the vertices of the scope; no distance is above ``most``.
@@ -64,35 +72,52 @@ class Estimates:
         """
         if not self._scope.is_mutual:
             return None
-        means, error = self._means(self.totals, num_sources, confidence, most)
-        low, high = np.maximum(means - error, 1.0), np.minimum(means + error, max(most, 1.0))
-        with np.errstate(divide="ignore"):
-            found = (np.where(one > 0, 1 / one, 0.0) for one in (means, high, low))
-            value, least, largest = found
-        if self._scope.num_vertices == 1:
-            return Estimate(value, value, value)
-        return Estimate(value, np.minimum(least, value), np.maximum(largest, value))
+
+        def turned(means: NDArray[np.float64], error: float) -> Estimate:
+            low, high = np.maximum(means - error, 1.0), np.minimum(means + error, max(most, 1.0))
+            with np.errstate(divide="ignore"):
+                found = (np.where(one > 0, 1 / one, 0.0) for one in (means, high, low))
+                value, least, largest = found
+            if self._scope.num_vertices == 1:
+                return Estimate(value, value, value)
+            return Estimate(value, np.minimum(least, value), np.maximum(largest, value))
+
+        return self._of_all(self.totals, num_sources, confidence, most, turned)
 
     def harmonic(self, num_sources: int, confidence: float) -> Estimate:
         """Estimate the harmonic centrality of the vertices of the scope."""
         others = self._scope.num_vertices - 1
-        means, error = self._means(self.inverses, num_sources, confidence, 1.0)
-        low, high = np.maximum(means - error, 0.0), np.minimum(means + error, 1.0)
-        low, high = np.minimum(low, means), np.maximum(high, means)
-        return Estimate(means * others, low * others, high * others)
 
-    def _means(
-        self, sums: NDArray[np.float64], num_sources: int, confidence: float, most: float
-    ) -> tuple[NDArray[np.float64], float]:
-        """Return means over all other vertices, and how far any of them may be off."""
-        n = self._scope.num_vertices
-        means = sums[self._scope.positions()]
-        if n < 2:
-            return means, 0.0
-        if num_sources >= n:
-            return means / (n - 1), 0.0
-        # A source may be the vertex itself, which is no other.
-        scale = n / (n - 1)
-        chance = (1 - confidence) / (2 * n)
-        error = most * math.sqrt(math.log(2 / chance) / (2 * num_sources))
-        return means * scale / num_sources, error * scale
+        def scaled(means: NDArray[np.float64], error: float) -> Estimate:
+            low, high = np.maximum(means - error, 0.0), np.minimum(means + error, 1.0)
+            low, high = np.minimum(low, means), np.maximum(high, means)
+            return Estimate(means * others, low * others, high * others)
+
+        return self._of_all(self.inverses, num_sources, confidence, 1.0, scaled)
+
+    def _of_all(
+        self,
+        sums: NDArray[np.float64],
+        num_sources: int,
+        confidence: float,
+        most: float,
+        of: Callable[[NDArray[np.float64], float], Estimate],
+    ) -> Estimate:
+        """Return what follows from means over all other vertices, and how far these may be off."""
+        scope = self._scope
+        n = scope.num_vertices
+        scale, count, error = 1.0, max(1, n - 1), 0.0
+        if 2 <= n > num_sources:
+            # A source may be the vertex itself, which is no other.
+            scale, count = n / (n - 1), num_sources
+            chance = (1 - confidence) / (2 * n)
+            error = scale * most * math.sqrt(math.log(2 / chance) / (2 * num_sources))
+        found = Estimate(*(scope.room.allocate(n, np.float64) for _ in Estimate._fields))
+        first = 0
+        for part in pieces_of(sums, *found):
+            some = sums[part] if scope.inside is None else sums[part][scope.inside[part]]
+            stop = first + some.size
+            for values, those in zip(found, of(some * scale / count, error), strict=True):
+                values[first:stop] = those
+            first = stop
+        return found

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.distances.central import By, Central, Top
+from oocbfs.distances.code import CODE
 from oocbfs.distances.distribution import DistanceDistribution, distribution_of, most_distant
 from oocbfs.distances.eccentricity import UNKNOWN, Eccentricities, Extremes
 from oocbfs.distances.estimates import Estimate, Estimates
@@ -23,17 +24,18 @@ from oocbfs.distances.measures import Measures, check_confidence
 from oocbfs.distances.scope import Scope, scope_of
 from oocbfs.distances.searches import Searches
 from oocbfs.distances.sources import Sources, choose
-from oocbfs.distances.state import of_stage, read_state, write_state
+from oocbfs.distances.state import read_state, take_stage, write_state
 from oocbfs.errors import QueryError
 from oocbfs.graph.vertices import Vertex
 
-EXACT = ("diameter", "radius", "eccentricities", "closeness")
+EXACT = ("diameter", "radius", "center", "eccentricities", "closeness")
 _log = logging.getLogger(__name__)
 _STAGES = {"bounds": "eccentricities", "sources": "the distribution", "top": "the most central"}
 # So many searches may take long.
 _MANY = 10_000
-# Between two writes of what is known.
+# Between two writes of what is known: at least so long, and so many times as long as one took.
 SAVE_SECONDS = 5.0
+_SAVING_SHARE = 20
 
 
 @dataclass(frozen=True)
@@ -60,13 +62,13 @@ class Question:
             raise QueryError("closeness is found exactly or estimated: leave one out")
         check_confidence(self.confidence)
 
-    def num_sources(self, scope: Scope) -> int:
-        """Return how many vertices are searched from."""
+    def num_sources(self, num_vertices: int) -> int:
+        """Return how many of the vertices of a scope are searched from."""
         if "closeness" in self.exact:
-            return scope.num_vertices
+            return num_vertices
         if self.error is not None:
-            return min(scope.num_vertices, sources_for(self.error, self.confidence))
-        return scope.num_vertices if self.samples is None else self.samples
+            return min(num_vertices, sources_for(self.error, self.confidence))
+        return num_vertices if self.samples is None else self.samples
 
     def asked(self, checksum: int) -> dict[str, Any]:
         """Return the question as it is kept beside what is known."""
@@ -115,13 +117,15 @@ class Job:
         self._path = None if state is None else Path(state)
         self._asked = question.asked(graph._stored.checksum)
         self._known: dict[str, NDArray[Any]] = {}
-        known = read_state(self._path, self._asked) if resume and self._path else None
+        plan = graph._plan_distances(CODE, question.num_sources(graph.num_vertices), **how)
+        known = None
+        if resume and self._path:
+            known = read_state(self._path, self._asked, plan.arrays)
         if known is not None:
             self._known = known
-        self._saved = time.perf_counter()
+        self._save_at = time.perf_counter() + SAVE_SECONDS
         self._stage: tuple[str, Any] | None = None
-        host = {name: value for name, value in how.items() if name != "engine"}
-        scope = scope_of(graph, question.component, **host)
+        scope = scope_of(graph, question.component, plan=plan, **how)
         self.answer = Answer(scope, resumed=known is not None, disk_bytes=scope.disk_bytes)
         if not scope.num_vertices:
             raise QueryError(f"{graph.path}: has no vertex, and so no distances")
@@ -155,7 +159,7 @@ class Job:
 
     def _begin(self, name: str, stage: Any) -> None:
         """Begin a stage, or go on with it."""
-        if known := of_stage(self._known, name):
+        if known := take_stage(self._known, name):
             stage.go_on(known)
         self._stage = name, stage
         if stage.waiting > _MANY:
@@ -174,7 +178,7 @@ class Job:
                 f"{stage.waiting:,} vertices may be on it"
             )
         self._tell(self.answer)
-        if time.perf_counter() - self._saved > SAVE_SECONDS:
+        if time.perf_counter() > self._save_at:
             self._save()
 
     def _end(self) -> None:
@@ -187,19 +191,19 @@ class Job:
     def _save(self) -> None:
         if self._path is None:
             return
+        start = time.perf_counter()
         known = dict(self._known)
         if self._stage is not None:
             name, stage = self._stage
             known |= {f"{name}.{part}": found for part, found in stage.state().items()}
         if known:
             write_state(self._path, self._asked, known)
-        self._saved = time.perf_counter()
+        end = time.perf_counter()
+        self._save_at = end + max(SAVE_SECONDS, _SAVING_SHARE * (end - start))
 
     def _find_bounds(self) -> None:
         exact = set(self._question.exact)
-        wanted = exact & {"diameter", "radius", "eccentricities"}
-        if "radius" in exact:
-            wanted.add("center")
+        wanted = exact - {"closeness"}
         if not wanted:
             return
         answer = self.answer
@@ -209,7 +213,7 @@ class Job:
             found.run(self._after_group)
             answer.extremes = found.extremes()
             answer.searched += found.searched
-        if "radius" in exact and found.least != UNKNOWN:
+        if "center" in exact and found.least != UNKNOWN:
             positions = found.positions_at(found.least)
             answer.center = self._graph._called(positions).tolist()
         if "eccentricities" in exact:
@@ -220,7 +224,7 @@ class Job:
         question, answer = self._question, self.answer
         inward = "closeness" in question.exact
         with self._searches(inward=inward) as searches:
-            count = question.num_sources(answer.scope)
+            count = question.num_sources(answer.scope.num_vertices)
             estimates = Estimates(answer.scope, searches.threads) if question.closeness else None
             found = Sources(searches, choose(answer.scope, count, question.seed), estimates)
             self._begin("sources", found)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from oocbfs.distances.intervals import Figure
     from oocbfs.distances.searches import Searches
     from oocbfs.distances.sources import Sources
+    from oocbfs.kernels.compiling import Code
+    from oocbfs.plan.host import MemoryPlan
     from oocbfs.results.bfs import BfsResult
     from oocbfs.results.components import ComponentsResult
     from oocbfs.results.source import SourceResults
@@ -50,6 +52,15 @@ class Measures(OpenGraph):
     @abstractmethod
     def bfs_many(self, *arguments: Any, **settings: Any) -> SourceResults:
         """Find the distances from each of many sources."""
+
+    @abstractmethod
+    def _plan_distances(
+        self,
+        codes: Iterable[Code],
+        num_sources: int = 0,
+        **how: Any,
+    ) -> MemoryPlan:
+        """Decide what may be taken beside searches; refuse a budget that is too small."""
 
     @abstractmethod
     def components(self, *arguments: Any, **settings: Any) -> ComponentsResult:
@@ -243,8 +254,7 @@ class Measures(OpenGraph):
         from oocbfs.distances.searches import Searches
 
         settings = settings_for(**how)
-        host = {name: value for name, value in settings.items() if name != "engine"}
-        scope = scope_of(self, component, **host)
+        scope = scope_of(self, component, **settings)
         with Searches(self, scope, inward=inward, **settings) as searches:
             yield searches
 

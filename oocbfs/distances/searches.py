@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from oocbfs.arrays import over_pieces, pieces_of
 from oocbfs.distances.scope import Scope
+from oocbfs.distances.state import copy_into
 from oocbfs.errors import FormatError
-from oocbfs.formats.io.ordered import available_threads, ordered_map, over_ranges
+from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.graph.passes import pass_over
 from oocbfs.graph.stored import StoredGraph
-from oocbfs.kernels.compiling import code_of
 from oocbfs.kernels.distances import bounds as kernels
 from oocbfs.kernels.distances.cut import cut_searches
 from oocbfs.kernels.distances.walks import sum_neighbours
 from oocbfs.memory import parse_size
-from oocbfs.plan.host import expect_code
 from oocbfs.results.source import Levels
+from oocbfs.results.to_ids import levels_to_ids
 from oocbfs.settings import Emit
 
 if TYPE_CHECKING:
     from oocbfs.distances.measures import Measures
 
 
-_KERNELS = (
-    kernels.narrow,
-    kernels.survey,
-    kernels.depths,
-    kernels.count_inside,
-    kernels.add,
-    kernels.cap,
-    cut_searches,
-    sum_neighbours,
-)
 # Searches that may be cut, of one thread after the other.
 _TOGETHER = 64
 # Whole numbers below are exact.
@@ -96,8 +88,9 @@ class Searches:
         # Whether many searches at a time take less than one after the other.
         self.shares = False
         self._settings = settings
-        expect_code(graph.path, map(code_of, _KERNELS), self._budget)
         self._turned = graph.reversed() if graph.directed and (inward or scope.is_mutual) else None
+        if self._turned is not None and scope.plan.engine == "disk":
+            graph._stored.share_disk_rows(self._turned._stored)  # type: ignore[attr-defined]
         self._sides = (self._turned, graph) if inward and graph.directed else (graph, self._turned)
 
     @property
@@ -106,10 +99,24 @@ class Searches:
         memory = self._settings.get("memory")
         return self.graph._stored.budget_bytes if memory is None else parse_size(memory)
 
-    @property
+    @cached_property
     def degrees(self) -> NDArray[np.uint32]:
         """Number of neighbours of each vertex, in the direction of the searches, by position."""
-        return self._sides[0].degrees  # type: ignore[union-attr]
+        side = self._sides[0]
+        assert side is not None
+        if self._budget is None or not isinstance(side._stored, StoredGraph):
+            return side.degrees
+        stored, room = side._stored, self.scope.room
+        with stored.reading():
+            degrees: NDArray[np.uint32] = stored.stored_degrees
+            if stored.order is None:
+                found = room.allocate(degrees.size, np.uint32)
+                copy_into(found, degrees)
+            else:
+                levels = levels_to_ids(stored, degrees.view(np.int32), room, self.threads)
+                found = levels.view(np.uint32)
+            stored.release()
+        return found
 
     @property
     def may_cut(self) -> bool:
@@ -125,24 +132,23 @@ class Searches:
         if self._turned is not None:
             self._turned.close()
 
-    def walks(self) -> Iterator[NDArray[np.float64]]:
+    def walks(self) -> Iterator[NDArray[Any]]:
         """Yield for each distance, by position, what no more vertices can be at it.
 
         Those are the walks of so many steps that do not go straight back; of a directed graph, all.
         """
         stored = self._sides[0]._stored  # type: ignore[union-attr]
-        yield self.degrees.astype(np.float64)
-        if not isinstance(stored, StoredGraph):
+        if not isinstance(stored, StoredGraph) or self._budget is not None:
+            # Counts of walks are written at random, and would take as much as all else.
+            yield self.degrees
             return
+        yield self.degrees.astype(np.float64)
         with stored.reading():
             degrees = np.asarray(stored.stored_degrees).astype(np.float64)
-            bounded = self._budget is not None
             before, counts, back = np.ones(degrees.size), degrees.copy(), degrees
             while True:
                 sums = np.empty_like(counts)
-                pass_over(
-                    stored, sum_neighbours, sums, counts, threads=self.threads, bounded=bounded
-                )
+                pass_over(stored, sum_neighbours, sums, counts, threads=self.threads, bounded=False)
                 if not self.graph.directed:
                     with np.errstate(invalid="ignore"):
                         sums -= back * before
@@ -202,19 +208,18 @@ class Searches:
             yield from self._search(self._sides[back], positions, "summary")
             return
         for found in self._search(self._sides[back], positions, "levels"):
-            row, inside = _plain(found.levels), self.scope.inside
-            parts = over_ranges(
-                self._counter(kernels.count_inside, row, inside), row.size, self.threads
-            )
-            yield Found(_summed(parts))
+            assert found.levels is not None
+            yield Found(self._sizes_inside(found.levels))
 
     def levels(self, positions: NDArray[np.int64]) -> Iterator[Found]:
         """Search for the distance of each vertex, -1 outside the scope."""
         for found in self._search(self._sides[0], positions, "levels"):
             if self.graph.directed and self.scope.inside is not None:
-                row = _plain(found.levels)
-                row = np.where(self.scope.inside, row, row.dtype.type(-1))
-                found = Found(np.bincount(row[row >= 0]), row)
+                assert found.levels is not None
+                sizes = self._sizes_inside(found.levels)
+                row = np.full(found.levels.size, -1, found.levels.dtype)
+                np.copyto(row, found.levels, where=self.scope.inside)
+                found = Found(sizes, row)
             yield found
 
     def around(self, positions: NDArray[np.int64]) -> Iterator[Around]:
@@ -222,17 +227,21 @@ class Searches:
         forward = self._search(self._sides[0], positions, "levels")
         if not self.graph.directed:
             for found in forward:
-                row = _plain(found.levels)
+                row = found.levels
+                assert row is not None
                 alone = int(np.argmin(np.append(found.sizes, 0) == 1)) - 1
                 yield Around(row, row, found.depth, found.depth, alone)
             return
         backward = self._search(self._sides[1], positions, "levels")
         for there, back in zip(forward, backward, strict=True):
-            one, other = _plain(there.levels), _plain(back.levels)
+            one, other = there.levels, back.levels
+            assert one is not None
+            assert other is not None
             common = np.promote_types(one.dtype, other.dtype)
             one, other = one.astype(common, copy=False), other.astype(common, copy=False)
-            parts = over_ranges(kernels.depths, one.size, self.threads, one, other)
+            parts = over_pieces(kernels.depths, one.size, self.threads, one, other)
             yield Around(one, other, *map(max, zip(*parts, strict=True)))
+            del one, other, there, back
 
     def _search(
         self, graph: Measures | None, positions: NDArray[np.int64], emit: Emit
@@ -261,27 +270,18 @@ class Searches:
             return False
         return engine not in ("cpu", "disk") or (engine == "disk" and self._budget is not None)
 
-    def _counter(self, kernel: Any, *columns: Any) -> Any:
-        """Return what counts a range of positions by level."""
-        depth = max(int(columns[0].max(initial=0)), 0)
+    def _sizes_inside(self, levels: Levels) -> NDArray[np.int64]:
+        """Count the vertices of the scope by level."""
+        depth = max((int(levels[part].max()) for part in pieces_of(levels)), default=0)
 
-        def count(first: int, stop: int) -> NDArray[np.int64]:
-            sizes = np.zeros(depth + 1, np.int64)
-            kernel(sizes, *columns, first, stop)
+        def count(*columns: Any) -> NDArray[np.int64]:
+            sizes = np.zeros(max(depth, 0) + 1, np.int64)
+            kernels.count_inside(sizes, *columns)
             return sizes
 
-        return count
-
-
-def _summed(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:
-    sizes: NDArray[np.int64] = np.trim_zeros(np.sum(parts, axis=0), "b")
-    return sizes
-
-
-def _plain(levels: Levels | None) -> NDArray[Any]:
-    """Return levels as kernels know them."""
-    assert levels is not None
-    return np.ascontiguousarray(levels)
+        parts = over_pieces(count, levels.size, self.threads, levels, self.scope.inside)
+        sizes: NDArray[np.int64] = np.trim_zeros(np.sum(parts, axis=0), "b")
+        return sizes
 
 
 def ids_at(graph: Measures, positions: NDArray[np.int64]) -> NDArray[np.uint64]:

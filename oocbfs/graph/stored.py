@@ -281,6 +281,10 @@ class StoredGraph(AnyStored):
             container.file.is_named = self.is_named
         return StoredGraph(container, self.budget_bytes)
 
+    def share_disk_rows(self, turned: StoredGraph) -> None:
+        """Let this graph turned around use the same rows in memory; it is closed first."""
+        turned.__dict__["disk_rows"] = self.disk_rows.turned()
+
     def info(self) -> dict[str, Any]:
         """Return what the file says about itself, without reading the graph."""
         found = self._info(

@@ -27,6 +27,8 @@ from oocbfs.settings import (
 
 # Results hold on to graphs, and graphs make results.
 if TYPE_CHECKING:
+    from oocbfs.kernels.compiling import Code
+    from oocbfs.plan.host import MemoryPlan
     from oocbfs.point.pairs import PairResults
     from oocbfs.point.paths import ShortestPaths
     from oocbfs.results.bfs import BfsResult
@@ -342,6 +344,19 @@ class AnyGraph(Measures, NearGraph):
             memory = options.memory
         budget = self._stored.budget_bytes if memory is None else parse_size(memory)
         return settings_of(options, memory=budget, **given)
+
+    def _plan_distances(
+        self,
+        codes: Iterable[Code],
+        num_sources: int = 0,
+        memory: str | int | None = None,
+        **how: Any,
+    ) -> MemoryPlan:
+        from oocbfs.search.decision import decide_distances
+
+        settings = self._settings(None, memory, **how)
+        with self._stored.reading():
+            return decide_distances(self._stored, settings, codes, num_sources)
 
     def _settings_of(self, kind: type, how: Mapping[str, Any]) -> Settings:
         if not how:

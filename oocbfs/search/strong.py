@@ -33,6 +33,7 @@ from oocbfs.settings import Settings
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
 
+CODE = tuple(map(code_of, (kernels.trim, kernels.count, kernels.copy, kernels.join)))
 # The parts of vertices: not reached from the pivot and not reaching it, one of both, or neither
 # known. Part 0 is done.
 _ANY, _BEHIND, _BEFORE = 1, 2, 3
@@ -64,8 +65,7 @@ class _Search:
         self._parts = np.full(graph.num_vertices, _ANY, np.uint8)
         self._steps: list[ComponentStep] = []
         self._moved: dict[str, int] = {}
-        codes = map(code_of, (kernels.trim, kernels.count, kernels.copy, kernels.join))
-        expect_code(graph.path, codes, settings.memory)
+        expect_code(graph.path, CODE, settings.memory)
         self._choice = Choice("disk" if settings.engine == "disk" else "cpu")
 
     def run(self) -> tuple[ComponentsRun, Choice]:
@@ -110,7 +110,7 @@ class _Search:
         try:
             reached = self._reached(graph, source, settings)
             if "disk_rows" in graph.__dict__:
-                turned.__dict__["disk_rows"] = graph.disk_rows.turned()
+                graph.share_disk_rows(turned)
             reaching = self._reached(turned, source, settings)
         finally:
             turned.close()

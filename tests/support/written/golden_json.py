@@ -68,7 +68,9 @@ CASES: dict[str, tuple[str, ...]] = {
     "components-emulator": ("components", "k.ocg", "--engine", "emulator", *_ONE),
     "components-parts": ("components", "shards", *_ONE),
     "components-strong": ("components", "d.ocg", "--strong", *_CPU),
-    "distances": ("distances", "k.ocg", "--top", "3", *_CPU),
+    "distances": (
+        "distances", "k.ocg", "--exact", "diameter,radius,center", "--top", "3", *_CPU,
+    ),
     "distances-directed": (
         "distances", "d.ocg", "--component", "all", "--exact", "eccentricities,closeness", *_CPU,
     ),
