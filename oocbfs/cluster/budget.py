@@ -8,6 +8,7 @@ from oocbfs import memory
 from oocbfs.arrays import ResultArrays
 from oocbfs.cluster.shard import ShardRef
 from oocbfs.errors import BudgetError
+from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.sizes import Sizes
 from oocbfs.plan.disk import SEARCH_BYTES, scratch_bytes
@@ -46,6 +47,7 @@ def choose_shard_engine(container: Container, ref: ShardRef) -> str:
     if ref.engine == "auto" and mapped_bytes <= ref.memory:
         return "cpu"
     least_bytes = memory.used_bytes() + bitmap_bytes + sizes.fast_bytes + SEARCH_BYTES
+    least_bytes += container.raw_bytes(Kind.DEGREES)
     least_bytes += scratch_bytes() * sizes.has_framed_tails
     if least_bytes > ref.memory:
         raise BudgetError(

@@ -153,6 +153,12 @@ def test_real_graphs(
     check_shards(path, tmp_path / "parts", sources)
 
 
+def edges_by_level(graph: Any, levels: Any) -> Any:
+    """Sum the degrees of the vertices of each level."""
+    degrees = np.asarray(graph.degree(graph.ids().tolist()))
+    return np.bincount(levels[levels >= 0], weights=degrees[levels >= 0]).astype(int)
+
+
 @pytest.mark.parametrize(("order", "directed", "parts"), crossing(ORDERS, (False, True), (2, 7)))
 def test_tails_on_disk(
     shared_graphs: SharedGraphs, tmp_path: Path, order: Any, directed: bool, parts: int
@@ -168,6 +174,10 @@ def test_tails_on_disk(
                 3, engine="disk", parents=True, validate=True, options=Settings(direction=direction)
             )
             np.testing.assert_array_equal(found.levels, wanted)
+            # What leads on is counted by degrees, wherever tails are, and decides on the direction.
+            records = [level.exchange or {} for level in found.stats.levels]
+            counted = [record["frontier_edges"] for record in records]
+            assert directed or counted == edges_by_level(whole, wanted).tolist()
             if direction == "top-down":
                 assert found.stats.slow_bytes_by_tier["disk"] > 0
         labels = cut.components(engine="disk").labels

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from oocbfs.cluster.shard import Bitmap, BottomUp, Forest, TopDown, VertexArray, Work, full_bitmap
 from oocbfs.cluster.shards.file import FileShard
 from oocbfs.disk.step import Readers, make_buffers
+from oocbfs.formats.container.layout import Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.disk import level_streams as steps
@@ -37,9 +38,12 @@ class DiskShard(FileShard):
         self._rows = DiskRows(container)
         with container.file.reading():
             self._rows.load()
+            degrees = container.section(Kind.DEGREES)
         container.release()
         rows = self._rows
-        self._sides = (rows.out_rows, rows.in_rows) if container.directed else (rows.out_rows,)
+        # What is found is counted by its degrees, wherever tails are.
+        out_rows = rows.out_rows._replace(degrees=degrees)
+        self._sides = (out_rows, rows.in_rows) if container.directed else (out_rows,)
         self._num_threads = max(READERS, threads)
         self._buffers = make_buffers(self._num_threads, framed=rows.is_framed)
         self._ids = np.empty((self._num_threads, 2 * BATCH), np.uint32)
