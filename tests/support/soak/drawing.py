@@ -22,8 +22,8 @@ class Command:
     words: list[str]
     check: Callable[[Path, End], None]
     output: str | None = None
-    # A word with which the same command goes on after it was killed, and the file that it keeps for
-    # that, if it is not the output.
+    # A word with which the same command goes on after it was killed, and what it keeps for that, if
+    # it is not the output.
     again: list[str] = field(default_factory=list)
     keeps: str | None = None
     # Files that it reads, besides the graph.
