@@ -19,11 +19,10 @@ from tqdm import tqdm
 
 from oocbfs import console
 from oocbfs.kernels.threads import Task
+from oocbfs.settings import plural
 
 # Between two lines where there is no terminal.
 INTERVAL_SECONDS = 30.0
-# Units whose plural is not just one letter longer.
-_PLURALS = {"B": "bytes", "search": "searches", "vertex": "vertices"}
 _log = logging.getLogger(__name__)
 
 
@@ -75,7 +74,7 @@ class Lines:
 
         line = f"{self._name}: "
         line += f"{min(1, done / total):.0%}, {amount(done)} of " if total else ""
-        line += f"{amount(total or done)} {_PLURALS.get(unit, unit + 's')}"
+        line += f"{amount(total or done)} {'bytes' if unit == 'B' else plural(unit)}"
         line += f", {tqdm.format_interval(seconds)} so far"
         if total and 0 < done < total:
             left = tqdm.format_interval(seconds * (total - done) / done)

@@ -1,6 +1,7 @@
 """What can be asked for: the choices that verbs share, and the one place that refuses all others.
 
-The number of threads is refused where it is used, by ``formats.io.ordered.available_threads``.
+Who has no settings, such as a conversion, refuses a number of threads where it is used, by
+``formats.io.ordered.available_threads``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Literal, get_args
 from oocbfs.errors import QueryError, shown
 from oocbfs.formats.io.ordered import MAX_THREADS
 from oocbfs.memory import read_size
-from oocbfs.options import is_whole, option, read_folder, read_whole
+from oocbfs.options import is_whole, option, options_of, read_folder, read_whole
 
 Engine = Literal["auto", "cpu", "disk", "cuda", "emulator", "point"]
 # Where many sources are searched at a time; whether from disk is decided by the memory they may
@@ -39,13 +40,13 @@ IdNames = Literal["auto", "dense", "compact", "names"]
 CodecName = Literal["auto", "raw", "zstd"]
 # Numbers that GPUs of one host may have, which are all that can share a graph.
 DEVICES = range(16)
-# Kernels count levels in words of 64 bits.
-DEPTHS = range(1 << 63)
+# Levels are 32 bits wide.
+DEPTHS = range(1 << 31)
 
 
 def check_choice(name: str, value: object, choices: Any) -> None:
-    """Refuse what is not one of the strings of a Literal."""
-    allowed = get_args(choices)
+    """Refuse what is not one of some strings, or of those of a Literal."""
+    allowed = get_args(choices) or choices
     if not isinstance(value, str) or value not in allowed:
         raise QueryError(f"{name} cannot be {shown(value)}: it is one of {', '.join(allowed)}")
 
@@ -69,9 +70,14 @@ def file_name(path: str) -> str:
     return as_text(os.path.basename(path))
 
 
+def plural(what: str) -> str:
+    """Return the word for several of something."""
+    return {"search": "searches", "vertex": "vertices"}.get(what, f"{what}s")
+
+
 def several(number: int, what: str) -> str:
     """Write how many there are of something."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{number:,} {what if number == 1 else plural(what)}"
 
 
 def is_verifying() -> bool:
@@ -185,10 +191,9 @@ class Settings:
             values=get_args(Direction),
         ),
     )
-    # Levels are 32 bits wide.
     max_depth: int | None = field(
         default=None,
-        metadata=option("stop after N levels", otherwise="at the last one", values=range(1 << 31)),
+        metadata=option("stop after N levels", otherwise="at the last one", values=DEPTHS),
     )
     target: int | str | None = field(
         default=None,
@@ -240,9 +245,12 @@ class Settings:
 
     @cached_property
     def _checked(self) -> None:
-        check_choice("engine", self.engine, Engine)
-        check_choice("direction", self.direction, Direction)
-        check_whole("max_depth", self.max_depth, DEPTHS)
+        for one in options_of(Settings).values():
+            values, value = one.metadata["option"].values, getattr(self, one.name)
+            if isinstance(values, range):
+                check_whole(one.name, value, values)
+            elif values is not None:
+                check_choice(one.name, value, values)
         self.schedule.check()
         if self.devices is not None:
             self._check_devices(self.devices)

@@ -55,6 +55,7 @@ from oocbfs.settings import (
     Strategy,
     Table,
     check_choice,
+    several,
 )
 from oocbfs.version import __version__
 from oocbfs.workers.dask_address import check_address
@@ -151,7 +152,9 @@ def _sources(opened: Graph | ShardedGraph, job: Job, pairs: list[tuple[Any, Any]
         else:
             chosen = choose_random(*wanted)
     if chosen.size == 0:
-        raise QueryError(f"{graph.path}: has no vertex to start from")
+        raise QueryError(f"{graph.path}: has no vertex with an edge to start from")
+    if chosen.size < (job.random or 0):
+        _log.info("%s: takes all, %s with edges", graph.path, several(chosen.size, "vertex"))
     sources: list[Any] = graph.given(graph.ids_of(chosen)).tolist()
     return sources
 

@@ -14,6 +14,8 @@ from oocbfs.engines.base import Engine
 from oocbfs.gpu.nvidia import Driver, ask_driver
 from oocbfs.settings import Settings
 
+# What memory and devices decide between. Any other engine that is named answers alone.
+CHOICES = "auto", "cpu", "disk", "cuda", "emulator"
 Answer = TypeVar("Answer")
 _log = logging.getLogger(__name__)
 

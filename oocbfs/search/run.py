@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from oocbfs.engines import engine_named
 from oocbfs.engines.base import Engine, ReachesTooMuch
-from oocbfs.engines.choice import Choice, run_on_best
+from oocbfs.engines.choice import CHOICES, Choice, run_on_best
 from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads, over_ranges
@@ -92,7 +92,9 @@ def only_engine(graph: AnyStored, settings: Settings) -> Engine | None:
         return engine_named("shards" if graph.is_sharded else "lab")
     if settings.devices is not None:
         return engine_named("devices")
-    if settings.engine == "point" or reaches_little(graph, settings):
+    if settings.engine not in CHOICES:
+        return engine_named(settings.engine)
+    if reaches_little(graph, settings):
         return engine_named("point")
     return engine_named("shards") if graph.is_sharded else None
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -70,6 +71,15 @@ def test_sources_and_pairs(graph: Path, tmp_path: Path) -> None:
         expected = [f"{u},{v},{opened.bfs(u).level_of(v)}" for u, v in pairs]
     found = (tmp_path / "p" / "pairs.csv").read_text().splitlines()
     assert found == ["source,target,distance", *expected]
+
+
+def test_more_sources_than_there_are(tmp_path: Path) -> None:
+    edges = tmp_path / "few.txt"
+    edges.write_text("0 1\n1 2\n")
+    call("convert", edges, "-o", tmp_path / "few.ocg")
+    done = call("batch", tmp_path / "few.ocg", "--random", 9, "-o", tmp_path / "out")
+    assert f"{tmp_path / 'few.ocg'}: takes all, 3 vertices with edges" in done.stderr
+    assert re.search(r"^sources +3\b", done.stdout, re.MULTILINE)
 
 
 def test_what_was_chosen_is_said(graph: Path, tmp_path: Path) -> None:
