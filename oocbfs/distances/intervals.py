@@ -45,6 +45,8 @@ class Figure:
         at = f"at {100 * self.confidence:.4g} %"
         if not math.isfinite(self.error):
             return f"{value}, sampled, at least {format(self.low, form)} {at}"
+        if self.error > 2 * min(self.high - self.value, self.value - self.low):
+            return f"{value}, sampled, {format(self.low, form)} to {format(self.high, form)} {at}"
         return f"{value}, sampled, ± {format(self.error, '.2g')} {at}"
 
     def __float__(self) -> float:

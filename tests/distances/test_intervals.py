@@ -117,6 +117,7 @@ def test_number_of_sources_for_an_error() -> None:
 def test_words() -> None:
     assert Figure.exactly(3.25).text() == "3.25, exact"
     assert Figure(3.0, 2.5, 3.25, 0.95).text() == "3, sampled, ± 0.5 at 95 %"
+    assert Figure(3.0, 2.5, 9.25, 0.95).text() == "3, sampled, 2.5 to 9.25 at 95 %"
     assert Figure(3.0, 2.5, math.inf, 0.9).text() == "3, sampled, at least 2.5 at 90 %"
 
 
