@@ -16,7 +16,14 @@ from numba import types
 from numba.extending import intrinsic
 
 from oocbfs.kernels.array_types import READ_I64, READ_U8, READ_U32, U8, U32
-from oocbfs.kernels.atomics import element_pointer, inlined, kernel, load_word
+from oocbfs.kernels.atomics import (
+    element_pointer,
+    inlined,
+    kernel,
+    load_word,
+    pack_sevens,
+    trailing_zeros,
+)
 from oocbfs.kernels.cache import compiled
 from oocbfs.kernels.constants import BYTES, DIFFERENCES, FRAME_BYTES
 from oocbfs.kernels.internals import ir
@@ -24,16 +31,20 @@ from oocbfs.kernels.internals import ir
 FRAME_SHIFT = FRAME_BYTES.bit_length() - 1
 # Varints of the numbers of a frame.
 MOST_PACKED_BYTES = FRAME_BYTES // 4 * 5
-# Where scratch holds what a frame unpacks to, and frames as they are read: both whole pages.
+# Where scratch holds what a frame unpacks to, and frames as they are read: both whole pages. The
+# last word of what is unpacked may reach into the page between them.
 ROOM_AT = 4096
-READ_AT = ROOM_AT + MOST_PACKED_BYTES
+READ_AT = ROOM_AT + MOST_PACKED_BYTES + 4096
 _I64 = types.int64
 _INT64 = ir.IntType(64)
 _ONE, _LOW7, _MORE = np.uint64(1), np.uint64(127), np.uint64(128)
 _MASK = np.uint64(0xFFFFFFFF)
-# Varints of one byte that are read at a time, and the bits that say that none is longer.
+# Bytes that are read at a time, the bits of which those that are clear end a varint, and the last
+# of these bits in a varint of five bytes.
 _AT_ONCE = 8
-_ALL_MORE = np.uint64(0x8080808080808080)
+_STOPS = np.uint64(0x8080808080808080)
+_LAST_BIT = np.uint64(39)
+_ALL = ~np.uint64(0)
 
 
 @intrinsic
@@ -71,32 +82,37 @@ def _read_numbers(out, first, count, packed, offset, end, coding):
     number = np.uint64(0)
     i, stop = first, first + count
     while i < stop:
-        if offset + _AT_ONCE <= end and i + _AT_ONCE <= stop:
-            # Most are a byte long.
-            word = load_word(packed, offset)
-            if word & _ALL_MORE == np.uint64(0):
-                for j in range(_AT_ONCE):
-                    number = _number(word & _LOW7, number, coding)
-                    out[i + j] = np.uint32(number & _MASK)
-                    word >>= np.uint64(8)
-                i += _AT_ONCE
-                offset += _AT_ONCE
-                continue
-        value = np.uint64(0)
-        shift = np.uint64(0)
-        byte = _MORE
-        while byte >= _MORE:
-            if offset >= end or shift > np.uint64(28):
-                return False
-            byte = np.uint64(packed[offset])
-            value |= (byte & _LOW7) << shift
-            shift += np.uint64(7)
-            offset += 1
-        if value > _MASK:
+        num_bytes = end - offset
+        if num_bytes <= 0:
             return False
-        number = _number(value, number, coding)
-        out[i] = np.uint32(number & _MASK)
-        i += 1
+        # What lies behind the end is room of the scratch.
+        word = load_word(packed, offset)
+        stops = ~word & _STOPS
+        if stops == _STOPS and num_bytes >= _AT_ONCE and i + _AT_ONCE <= stop:
+            # Most are a byte long.
+            for j in range(_AT_ONCE):
+                number = _number(word & _LOW7, number, coding)
+                out[i + j] = np.uint32(number & _MASK)
+                word >>= np.uint64(8)
+            i += _AT_ONCE
+            offset += _AT_ONCE
+            continue
+        # All varints that end in this word, without going back to memory.
+        if num_bytes < _AT_ONCE:
+            stops &= _ALL >> np.uint64(64 - 8 * num_bytes)
+        if stops == np.uint64(0):
+            return False
+        while stops != np.uint64(0) and i < stop:
+            bits = np.uint64(trailing_zeros(stops))
+            value = pack_sevens(word & (stops ^ (stops - _ONE)))
+            if bits > _LAST_BIT or value > _MASK:
+                return False
+            number = _number(value, number, coding)
+            out[i] = np.uint32(number & _MASK)
+            i += 1
+            offset += np.int64(bits + _ONE >> np.uint64(3))
+            word = word >> bits >> _ONE
+            stops = stops >> bits >> _ONE
     return offset == end
 
 
