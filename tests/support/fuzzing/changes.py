@@ -68,7 +68,7 @@ ORIGINALS = {
     "many frames": Original(_few(9000, 30_000), {"order": "local", "codec": "zstd"}, 2),
     "segments in frames": Original(_hub(1300, 1500, 300), {"order": "degree", "codec": "zstd"}, 2),
     "names": Original(_named(90, 200), {"order": "degree", "ids": "names"}, 6),
-    "natural names": Original(
+    "names in frames": Original(
         _named(40, 60), {"order": "natural", "ids": "names", "codec": "zstd"}, 2
     ),
     "segments": Original(_hub(1300, 1500, 300, 5), {"order": "degree", "ids": "compact"}, 3),

@@ -50,10 +50,10 @@ class Mutant(NamedTuple):
     rng: random.Random
 
 
-def make_mutant(seed: int, number: int, folder: Path) -> Mutant:
-    """Make the mutant of this number."""
+def make_mutant(seed: int, number: int, folder: Path, of: str = "") -> Mutant:
+    """Make the mutant of this number, of a graph whose name contains a word."""
     rng = random.Random(f"{seed} {number}")
-    names = list(ORIGINALS)
+    names = [name for name in ORIGINALS if of in name]
     (name,) = rng.choices(names, [ORIGINALS[name].weight for name in names])
     parts = Parts(originals(folder)[name])
     done = [name]
@@ -74,9 +74,9 @@ def make_mutant(seed: int, number: int, folder: Path) -> Mutant:
     return Mutant(", ".join(done), bytes(data), probes, rng)
 
 
-def try_mutant(seed: int, number: int, folder: Path, outcomes: Counter[str]) -> None:
+def try_mutant(seed: int, number: int, folder: Path, outcomes: Counter[str], of: str = "") -> None:
     """Ask about one mutant; raises what is no answer."""
-    mutant = make_mutant(seed, number, folder)
+    mutant = make_mutant(seed, number, folder, of)
     path = folder / f"{os.getpid()}.ocg"
     path.write_bytes(mutant.data)
     try:
@@ -95,13 +95,13 @@ def try_mutant(seed: int, number: int, folder: Path, outcomes: Counter[str]) -> 
         path.unlink()
 
 
-def _child(seed: int, first: int, stop: int, folder: Path) -> None:
+def _child(seed: int, first: int, stop: int, folder: Path, of: str) -> None:
     """Try mutants in their order; say a line before each, and one for each failure."""
     outcomes: Counter[str] = Counter()
     for number in range(first, stop):
         _say("trying", number)
         try:
-            try_mutant(seed, number, folder, outcomes)
+            try_mutant(seed, number, folder, outcomes, of)
         except Exception:  # noqa: BLE001
             _say("failed", traceback.format_exc())
     _say("finished", outcomes)
@@ -133,14 +133,16 @@ def _listen(process: subprocess.Popen[str]) -> Iterator[tuple[str, Any]]:
     listener.join()
 
 
-def fuzz(seed: int, first: int, stop: int, folder: Path) -> tuple[list[str], Counter[str]]:
+def fuzz(
+    seed: int, first: int, stop: int, folder: Path, of: str = ""
+) -> tuple[list[str], Counter[str]]:
     """Try mutants first … stop-1 in child processes; return failures, and the fate of others."""
     failures: list[str] = []
     outcomes: Counter[str] = Counter()
     number = first
     while number < stop:
         command = [sys.executable, "-m", "tests.support.fuzzing", "--child", str(number), str(stop)]
-        command += ["--seed", str(seed), "--folder", str(folder)]
+        command += ["--seed", str(seed), "--folder", str(folder), "--of", of]
         with subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -171,6 +173,8 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--of", default="", help="graphs whose names contain it: frames (all)")
+    parser.add_argument("--first", type=int, default=0, help="begin with this mutant (default 0)")
     parser.add_argument(
         "--only", type=int, metavar="NUMBER", help="this mutant alone, in this process"
     )
@@ -181,19 +185,20 @@ def main() -> int:
         folder = options.folder or Path(temporary)
         if options.child:
             first, stop = options.child
-            _child(options.seed, first, stop, folder)
+            _child(options.seed, first, stop, folder, options.of)
             return 0
         if options.only is not None:
-            try_mutant(options.seed, options.only, folder, Counter())
+            try_mutant(options.seed, options.only, folder, Counter(), options.of)
             return 0
         originals(folder)
-        firsts = range(0, options.mutants, _MUTANTS_A_CHILD)
+        end = options.first + options.mutants
+        firsts = range(options.first, end, _MUTANTS_A_CHILD)
         failures: list[str] = []
         total: Counter[str] = Counter()
 
         def work(first: int) -> tuple[list[str], Counter[str]]:
-            stop = min(first + _MUTANTS_A_CHILD, options.mutants)
-            return fuzz(options.seed, first, stop, folder)
+            stop = min(first + _MUTANTS_A_CHILD, end)
+            return fuzz(options.seed, first, stop, folder, options.of)
 
         with ThreadPoolExecutor(options.jobs) as pool:
             for more, outcomes in pool.map(work, firsts):
