@@ -265,15 +265,16 @@ class Container(Closing):
     @property
     def has_framed_tails(self) -> bool:
         """Whether tails are in frames, which are unpacked before they are searched."""
-        return self.offsets_bytes > 0
+        kinds = (Kind.TAILS, Kind.IN_TAILS)
+        return any(kind in self.sections and self.is_framed(kind) for kind in kinds)
 
     @property
     def offsets_bytes(self) -> int:
-        """Bytes that tell in memory where the frames of tails begin."""
-        kinds = (Kind.TAILS, Kind.IN_TAILS)
-        framed = [kind for kind in kinds if kind in self.sections and self.is_framed(kind)]
+        """Bytes that tell in memory where frames begin."""
         return sum(
-            8 * (layout.num_frames(int(self.sections[kind]["raw_bytes"])) + 1) for kind in framed
+            8 * (layout.num_frames(int(record["raw_bytes"])) + 1)
+            for kind, record in self.sections.items()
+            if self.is_framed(kind)
         )
 
     def raw_bytes(self, *kinds: Kind) -> int:
@@ -331,8 +332,23 @@ class Container(Closing):
         size = min(-(-end // FRAME_BYTES) * FRAME_BYTES, int(self.sections[kind]["raw_bytes"]))
         with self.file.reading():
             contents = np.empty(size - frame * FRAME_BYTES, np.uint8)
-            unpack_frames(self, kind, contents, frame)
+            unpack_frames(self, kind, contents, frame, is_read=True)
         return contents.view(dtype)[first - frame * FRAME_BYTES // dtype.itemsize :][: stop - first]
+
+    def items(self, kind: Kind, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return a few items of a section, of each chunk in one part."""
+        if kind in self._loaded or not self.is_framed(kind):
+            found: NDArray[Any] = self.section(kind)[numbers]
+            return found
+        found = np.empty(numbers.size, layout.DTYPES[kind])
+        order = np.argsort(numbers, kind="stable")
+        ascending = numbers[order].astype(np.int64)
+        cuts = np.flatnonzero(np.diff(ascending // (CHUNK_BYTES // found.itemsize))) + 1
+        for here, wanted in zip(np.split(order, cuts), np.split(ascending, cuts), strict=True):
+            if wanted.size:
+                first = int(wanted[0])
+                found[here] = self.part(kind, first, int(wanted[-1]) + 1)[wanted - first]
+        return found
 
     def _has_room(self, kind: Kind) -> bool:
         """Return whether a section may be unpacked into memory."""

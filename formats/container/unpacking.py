@@ -22,7 +22,7 @@ from oocbfs.formats.container.layout import (
 )
 from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.formats.io.temporary import explained_writes, unnamed_file
-from oocbfs.kernels.constants import BYTES, SLACK_BYTES
+from oocbfs.kernels.constants import BYTES, FRAME_BYTES, SLACK_BYTES
 
 if TYPE_CHECKING:
     from oocbfs.formats.container.reader import Container
@@ -46,7 +46,7 @@ def unpack(container: Container, kind: Kind, *, to_file: bool = False) -> NDArra
     data[size:] = 0
     contents = data[:size]
     if is_framed:
-        unpack_frames(container, kind, contents, checked=True)
+        unpack_frames(container, kind, contents)
     else:
         _decompress(container, kind, contents)
     data.flags.writeable = False
@@ -58,7 +58,8 @@ def _map_unnamed(container: Container, size: int) -> NDArray[np.uint8]:
     folder = container.path.parent
     if not os.access(folder, os.W_OK):
         folder = Path(tempfile.gettempdir())
-    with unnamed_file(folder) as file, explained_writes(folder):
+    remedy = "convert the graph again with --codec raw"
+    with explained_writes(folder, remedy), unnamed_file(folder) as file:
         os.ftruncate(file.fileno(), size)
         # A mapping that the disk has no room for ends the process.
         if hasattr(os, "posix_fallocate"):
@@ -81,36 +82,42 @@ def unpack_frames(
     out: NDArray[np.uint8],
     first: int = 0,
     *,
-    checked: bool = False,
+    is_read: bool = False,
 ) -> None:
     """Unpack the frames of a section from ``first`` on, as many as fill ``out``.
 
-    With ``checked``, chunks are compared with their checksums: those of whole sections.
+    Those of whole sections come from the mapping, and their chunks are compared with checksums.
+    Those that are read leave no mapped pages behind, which count as memory.
     """
     from oocbfs.formats.io.zstd_library import find_zstd, make_scratch
     from oocbfs.kernels.frames import unpack_frames as unpack_some
 
     record, chunks = container.sections[kind], container.section_chunks(kind)
-    offsets = container.frame_offsets(kind)[first:]
-    stored = container.stored(kind)
-    coding, decompress = int(record["coding"]), find_zstd().decompress
-    numbers = _NO_NUMBERS if coding == BYTES else out.view(np.uint32)
     count = layout.num_frames(out.size)
+    offsets = container.frame_offsets(kind)[first : first + count + 1]
+    stored, place = container.stored(kind), int(record["offset"])
+    coding, decompress = int(record["coding"]), find_zstd().decompress
     threads = available_threads()
     share = -(-count // (2 * threads * FRAMES_PER_CHUNK))
-    step = FRAMES_PER_CHUNK * min(_CHUNKS_PER_PIECE, max(1, share))
+    step = FRAMES_PER_CHUNK * (1 if is_read else min(_CHUNKS_PER_PIECE, max(1, share)))
 
     def work(begin: int) -> None:
         end = min(begin + step, count)
-        if checked:
+        ends = offsets[begin : end + 1]
+        if is_read:
+            packed = container.file.read(place + int(ends[0]), int(ends[-1] - ends[0]))
+        else:
+            packed = stored[ends[0] : ends[-1]]
             for chunk in chunks[begin // FRAMES_PER_CHUNK : -(-end // FRAMES_PER_CHUNK)]:
                 container.check_chunk(kind, chunk)
+        some = out[FRAME_BYTES * begin : FRAME_BYTES * end]
+        numbers = _NO_NUMBERS if coding == BYTES else some.view(np.uint32)
         scratch = make_scratch(1)[0]
         damaged = unpack_some(
-            out, numbers, stored, offsets, begin, end, coding, scratch, decompress
+            some, numbers, packed, ends - ends[0], 0, end - begin, coding, scratch, decompress
         )
         if damaged >= 0:
-            raise container.damaged_frame(kind, first + damaged)
+            raise container.damaged_frame(kind, first + begin + damaged)
 
     for _ in ordered_map(work, range(0, count, step), threads):
         pass

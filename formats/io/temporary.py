@@ -21,7 +21,9 @@ _PIECE_BYTES = 1 << 20
 
 
 @contextmanager
-def explained_writes(folder: str | os.PathLike[str]) -> Iterator[None]:
+def explained_writes(
+    folder: str | os.PathLike[str], remedy: str = "name another folder with --tmp"
+) -> Iterator[None]:
     """Raise an error in writing as one about temporary data, with what to do."""
     try:
         yield
@@ -29,9 +31,9 @@ def explained_writes(folder: str | os.PathLike[str]) -> Iterator[None]:
         raise  # which may be an OSError, and is explained
     except OSError as error:
         hint = (
-            "free some space or name another folder with --tmp"
+            f"free some space or {remedy}"
             if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-            else "name another folder with --tmp"
+            else remedy
         )
         raise OutputError.like(
             error, f"{os.fspath(folder)}: cannot write temporary data ({error.strerror}): {hint}"

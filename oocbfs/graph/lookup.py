@@ -20,13 +20,15 @@ from oocbfs import memory
 from oocbfs.errors import FormatError
 from oocbfs.formats.container.layout import Encoding, Kind
 from oocbfs.formats.edges import Ids
+from oocbfs.kernels.constants import FRAME_BYTES
 from oocbfs.kernels.threads import renewed_after_fork
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
 
 # Turning an order around takes as long as so many passes over it: 21 ms and 1.4 ms for 4 million.
-_PASSES = 15
+# One that is in frames is unpacked in each pass, which takes as long.
+_PASSES, _FRAMED_PASSES = 15, 2
 # To find the part of each position takes as long as so many.
 _PASSES_FOR_PARTS = 8
 _NUM_PARTS = 1 << 8
@@ -45,6 +47,11 @@ class Lookup:
         self._is_reordered = graph.is_reordered
         self._num_passes = 0
         self._part_size = max(1, 1 << ((graph.num_vertices - 1) // _NUM_PARTS).bit_length())
+        self._most_passes = _PASSES
+        if self._is_reordered and graph._container.is_framed(Kind.ORDER):
+            self._part_size = max(self._part_size, FRAME_BYTES // 4)
+            self._most_passes = _FRAMED_PASSES
+        self._most_for_parts = min(self._most_passes, _PASSES_FOR_PARTS)
         self._part_of: NDArray[np.uint8] | None = None
         self._numbering = renewed_after_fork(threading.Lock())
 
@@ -85,7 +92,7 @@ class Lookup:
     def _may_number(self) -> bool:
         """Return whether it is time to find the part of each position, and there is room."""
         budget_bytes = self._graph.budget_bytes
-        if self._num_passes < _PASSES_FOR_PARTS or budget_bytes is None:
+        if self._num_passes < self._most_for_parts or budget_bytes is None:
             return False
         return self.parts_bytes(budget_bytes - memory.used_bytes()) > 0
 
@@ -105,7 +112,7 @@ class Lookup:
     def _may_turn(self, from_disk: bool) -> bool:
         """Return whether the order should be turned around, which stays in memory."""
         graph = self._graph
-        if self._num_passes < _PASSES and graph.num_vertices > _SMALL:
+        if self._num_passes < self._most_passes and graph.num_vertices > _SMALL:
             return False
         if graph.budget_bytes is None:
             return not from_disk or 8 * graph.num_vertices <= memory.available_bytes()
@@ -138,16 +145,18 @@ class Lookup:
         """Yield some parts of the order, each with its number; empty ones are left out."""
         container, size = self._graph._container, self._part_size
         record = container.sections[Kind.ORDER]
-        is_mapped = not from_disk or int(record["encoding"]) != Encoding.RAW
-        order = container.section(Kind.ORDER) if is_mapped else None
-        buffer = np.empty(0 if is_mapped else size, np.uint32)
+        # What is in frames is unpacked part by part; an archive has no other way than all at once.
+        is_read = from_disk and int(record["encoding"]) == Encoding.RAW
+        buffer = np.empty(size if is_read else 0, np.uint32)
         for number in numbers:
             first, stop = number * size, min((number + 1) * size, self._graph.num_vertices)
             if first >= stop:
                 continue
-            if order is None:
+            if is_read:
                 self._read(buffer[: stop - first], int(record["offset"]) + 4 * first)
-            yield number, buffer[: stop - first] if order is None else order[first:stop]
+                yield number, buffer[: stop - first]
+            else:
+                yield number, container.part(Kind.ORDER, first, stop)
 
     def _read(self, part: NDArray[np.uint32], offset: int) -> None:
         """Read a part of the order from the file."""
@@ -169,7 +178,7 @@ class Lookup:
         graph = self._graph
         if not self._is_reordered:
             return stored.astype(np.int64)
-        natural = graph._container.section(Kind.ORDER)[stored]
+        natural = graph._container.items(Kind.ORDER, stored)
         self._check(natural)
         found: NDArray[np.int64] = natural.astype(np.int64)
         return found

@@ -14,9 +14,9 @@ class Sizes:
     """Bytes of a graph, both directions included unless it says otherwise.
 
     ``fast_bytes`` are heads, starts and bases, which a search from disk keeps in memory, and where
-    the frames of tails begin;
-    ``ids_bytes`` are listed ids; ``tail_bytes`` are the tails; ``graph_bytes`` heads and tails of
-    out-neighbours; ``unpacked_bytes`` what those sections take in memory that do not map.
+    frames begin; ``ids_bytes`` are listed ids; ``tail_bytes`` are the tails; ``graph_bytes`` heads
+    and tails of out-neighbours; ``unpacked_bytes`` what those sections take in memory that do not
+    map.
 
     ``is_archive``: sections are of an older kind, searched only if all of it is unpacked;
     ``has_frames``: anything is in frames; ``has_framed_tails``: tails are, which are unpacked

@@ -195,8 +195,7 @@ class StoredGraph(AnyStored):
 
     def degrees_at(self, stored: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Numbers of neighbours of a few stored vertices, which are read alone."""
-        degrees: NDArray[np.uint32] = self._container.section(Kind.DEGREES)[stored]
-        return degrees
+        return self._container.items(Kind.DEGREES, stored)
 
     @cached_property
     def sizes(self) -> Sizes:

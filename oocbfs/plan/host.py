@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from oocbfs import memory
 from oocbfs.arrays import ResultArrays
 from oocbfs.errors import BudgetError
+from oocbfs.formats.container.layout import CHUNK_BYTES
 from oocbfs.formats.io.ordered import available_threads
+from oocbfs.formats.io.zstd_library import CONTEXT_BYTES
 from oocbfs.kernels.compiling import Code, compile_apart, missing
+from oocbfs.kernels.frames import READ_AT
 from oocbfs.plan import disk
 from oocbfs.settings import Settings
 
@@ -33,9 +36,9 @@ if TYPE_CHECKING:
 
 # A part of a mapped result that is put together in memory, and of tails that a check reads.
 PIECE_BYTES = 16 << 20
-# What a thread that has unpacked something keeps: its stack, and what malloc does not give back.
-# 0.7 to 1.3 MB were seen for two.
-_UNPACKING_BYTES = 1 << 20
+# What each thread takes that unpacks what stays in memory, and malloc does not always give back:
+# frames as they are read, scratch, and its stack.
+_UNPACKING_BYTES = CHUNK_BYTES + READ_AT + CONTEXT_BYTES + (128 << 10)
 # What another process takes that compiles one kernel, beside the pages that it shares with this
 # one, and what this one takes if it has to compile them all.
 _COMPILING_BYTES = 128 << 20
