@@ -79,12 +79,12 @@ def saves_much(sizes: dict[str, Size]) -> bool:
 
 
 def choose_order(sizes: dict[str, Size]) -> OrderChoice:
-    """Choose the order in which a sample is smallest as it is written.
+    """Choose the order in which a sample is smallest.
 
     The local order is there to save time: it replaces the natural one unless it takes more space in
     memory, and is compared with others there.
     """
-    bits = {name: one.written for name, one in sizes.items()}
+    bits = _compared(sizes)
     default, worthwhile = "natural", _WORTHWHILE
     if "local" in sizes and sizes["local"].in_memory < sizes["natural"].in_memory:
         default, bits = "local", {name: one.in_memory for name, one in sizes.items()}
@@ -103,11 +103,21 @@ def choose_order(sizes: dict[str, Size]) -> OrderChoice:
 
 def judge_kept_order(sizes: dict[str, Size], order: Order) -> OrderChoice:
     """Say what a kept order costs on a sample, and whether another one would pay."""
-    bits = {name: one.written for name, one in sizes.items()}
+    bits = _compared(sizes)
     kept = bits["kept"]
     saved = 1 - min(bits.values()) / kept if kept else 0.0
     pays = f"--order auto would save {saved:.0%}" if saved > _WORTHWHILE else "no other saves 3 %"
     return OrderChoice(order, f"kept; {pays} ({_costs(bits)})", bits)
+
+
+def _compared(sizes: dict[str, Size]) -> dict[str, float]:
+    """Return what orders are compared by: all that is written if it is in frames in one of them.
+
+    Of files that map as they are, searches read heads and tails; an order's own section is looked
+    at once.
+    """
+    by_file = any(one.is_framed for one in sizes.values())
+    return {name: one.written if by_file else one.in_memory for name, one in sizes.items()}
 
 
 def _ids_tell(sizes: dict[str, Size]) -> bool:

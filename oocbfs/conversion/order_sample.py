@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from oocbfs.conversion.order import Degrees, head_weights, inverse
 from oocbfs.conversion.row_writer import EncodedRows, encode
 from oocbfs.conversion.sorted_edges import Side, SortedEdges
-from oocbfs.formats.container.framing import LEAST_BYTES, written_bytes
-from oocbfs.formats.container.layout import Kind, Order
+from oocbfs.formats.container.framing import LEAST_BYTES, Sample, written_bytes
+from oocbfs.formats.container.layout import TRANSPOSED, Kind, Order
 from oocbfs.kernels.convert import arrange, radix
 
 # Stretches of rows in each order, of both directions together, and the arcs of each.
@@ -31,10 +31,16 @@ _ORDER_PIECES = 64
 
 
 class Size(NamedTuple):
-    """Bits for each arc: of heads and tails in memory, and of all that is written."""
+    """Bits for each arc: of heads and tails in memory, of all that is written, and of that raw."""
 
     in_memory: float
     written: float
+    raw: float
+
+    @property
+    def is_framed(self) -> bool:
+        """Whether anything is written in frames."""
+        return self.written < self.raw
 
 
 class Candidate(NamedTuple):
@@ -174,8 +180,9 @@ class _Measure:
     ) -> Size:
         """Return what arcs take in an order, its own section included."""
         weights = head_weights(order, self._edges.total_degrees, stored_at)
-        num_arcs = in_memory = written = 0
-        for arcs in samples:
+        num_arcs = in_memory = 0
+        sections: dict[Kind, NDArray[Any]] = {}
+        for arcs, side in zip(samples, (0, TRANSPOSED), strict=False):
             keys = np.empty_like(arcs)
             arrange.directed_keys(keys, arcs, stored_at, self._column_bits, int(Side.OUT))
             keys = keys[: radix.sort_unique(keys, np.empty_like(keys))]
@@ -183,31 +190,40 @@ class _Measure:
             if rows is not None:
                 num_arcs += keys.size
                 in_memory += rows.heads.nbytes + rows.tails.size
-                written += self._written(rows)
+                sections |= {Kind(kind + side): some for kind, some in _sections(rows).items()}
         mean = 8 * in_memory / max(1, num_arcs)
         if self._is_small:
-            return Size(mean, mean)
-        share = self._order_bytes(stored_at) / self._num_arcs
-        return Size(mean, 8 * (written / max(1, num_arcs) + share))
+            return Size(mean, mean, mean)
+        # In bits for each arc. Rows without arcs are in no sample, and take as much as others.
+        each = 8 / max(1, num_arcs)
+        numbers_bits = 32 * self._edges.out_degrees.size / self._num_arcs
+        sampled = {}
+        for kind, some in sections.items():
+            bits = some.nbytes * each
+            is_tails = kind % TRANSPOSED == Kind.TAILS
+            sampled[kind] = Sample(some, bits, bits if is_tails else max(bits, numbers_bits))
+        if stored_at.size:
+            sampled[Kind.ORDER] = Sample(_some_of(stored_at), numbers_bits, numbers_bits)
+        raw = sum(sample.raw_bytes for sample in sampled.values())
+        return Size(mean, written_bytes(sampled, self._codec), raw)
 
-    def _written(self, rows: EncodedRows) -> int:
-        sections: dict[Kind, NDArray[Any]] = {
-            Kind.TAILS: rows.tails,
-            Kind.HEADS: rows.heads,
-            Kind.STARTS: np.cumsum(rows.lengths, dtype=np.uint32) - rows.lengths,
-            Kind.DEGREES: rows.degrees,
-        }
-        return sum(written_bytes(kind, some, self._codec) for kind, some in sections.items())
 
-    def _order_bytes(self, stored_at: NDArray[np.uint32]) -> float:
-        """Return about what the section of an order takes; none in the natural one."""
-        if not stored_at.size:
-            return 0.0
-        vertices = inverse(stored_at)
-        stride = -(-vertices.size // (_ORDER_PIECES * _BLOCK_ROWS)) * _BLOCK_ROWS
-        some = [vertices[i : i + _BLOCK_ROWS] for i in range(0, vertices.size, stride)]
-        sampled = np.concatenate(some)
-        return written_bytes(Kind.ORDER, sampled, self._codec) * vertices.size / sampled.size
+def _sections(rows: EncodedRows) -> dict[Kind, NDArray[Any]]:
+    """Return what is written of some rows."""
+    starts = np.cumsum(rows.lengths, dtype=np.uint32) - rows.lengths
+    return {
+        Kind.TAILS: rows.tails,
+        Kind.HEADS: rows.heads,
+        Kind.STARTS: starts,
+        Kind.DEGREES: rows.degrees,
+    }
+
+
+def _some_of(stored_at: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return pieces of the section of an order."""
+    vertices = inverse(stored_at)
+    stride = -(-vertices.size // (_ORDER_PIECES * _BLOCK_ROWS)) * _BLOCK_ROWS
+    return np.concatenate([vertices[i : i + _BLOCK_ROWS] for i in range(0, vertices.size, stride)])
 
 
 def _without_gaps(keys: NDArray[np.uint64], column_bits: int) -> NDArray[np.uint64]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any, cast
@@ -190,14 +193,47 @@ def test_auto_takes_frames_where_they_pay(web: Path, tmp_path: Path) -> None:
         assert (encodings["tails"], encodings["heads"]) == ("frames", "frames")
         assert info["format_version"] == 3
         assert info["bits_per_arc"] == 8 * web.stat().st_size / (2 * graph.num_arcs)
-    rng = np.random.default_rng(1)
-    report = oocbfs.convert(rng.integers(0, 30_000, (200_000, 2)), tmp_path / "random.ocg")
+    assert oocbfs.convert([[0, 1]], tmp_path / "small.ocg").codec_why == "the file is small"
+
+
+def roads(side: int) -> NDArray[np.int64]:
+    """Return half of the edges of a square grid: few for each vertex."""
+    at = np.arange(side * side).reshape(side, side)
+    ways = ((at[:, :-1], at[:, 1:]), (at[:-1], at[1:]))
+    edges = np.concatenate([np.stack((a.ravel(), b.ravel()), axis=1) for a, b in ways])
+    return edges[np.random.default_rng(1).random(len(edges)) < 0.5]
+
+
+def test_auto_leaves_files_raw_whose_tails_stay(tmp_path: Path) -> None:
+    """What maps needs no memory besides, unless the whole file becomes much smaller."""
+    edges = np.random.default_rng(1).integers(0, 30_000, (200_000, 2))
+    report = oocbfs.convert(edges, tmp_path / "random.ocg")
     assert report.codec == "raw"
-    assert "shrinks to" in report.codec_why
-    with Container(tmp_path / "random.ocg") as container:
+    why = r"a sample of the tails shrinks to (\d+)%, the file without them to (\d+)%"
+    assert all(int(share) > 40 for share in re.findall(why, report.codec_why)[0])
+    with oocbfs.open(tmp_path / "random.ocg") as graph:
+        assert graph.info()["unpacked_bytes"] == 0
+    report = oocbfs.convert(roads(200), tmp_path / "roads.ocg", order="local")
+    assert report.codec == "zstd"
+    assert report.bits_per_arc < 24
+    with Container(tmp_path / "roads.ocg") as container:
         assert not container.is_framed(Kind.TAILS)
         assert container.is_framed(Kind.STARTS)
-    assert oocbfs.convert([[0, 1]], tmp_path / "small.ocg").codec_why == "the file is small"
+
+
+def test_few_questions_unpack_few_frames(tmp_path: Path) -> None:
+    """Neither rows nor the order of a default file are unpacked for a question or two."""
+    edges = roads(400)
+    oocbfs.convert(edges, tmp_path / "g.ocg", order="local")
+    source = int(edges[0, 0])
+    with oocbfs.open(tmp_path / "g.ocg") as graph:
+        container = cast(StoredGraph, graph._stored)._container
+        assert container.is_framed(Kind.ORDER)
+        path = graph.shortest_path(source, int(edges[0, 1]))
+        assert path == edges[0].tolist()
+        assert graph.bfs(source, max_depth=2).level_of(int(edges[0, 1])) == 1
+        framed = [kind for kind in container.sections if container.is_framed(kind)]
+        assert not any(map(container.has_unpacked, framed))
 
 
 def test_raw_is_what_it_was(web: Path, tmp_path: Path) -> None:
@@ -215,7 +251,12 @@ def test_parts_are_unpacked_alone(web: Path) -> None:
             size = int(container.sections[kind]["raw_bytes"]) // item_bytes
             parts = [container.part(kind, i, min(i + 5000, size)) for i in range(0, size, 5000)]
             assert not container.has_unpacked(kind)
+            numbers = np.random.default_rng(1).integers(0, size, 300)
+            items = [container.items(kind, some) for some in (numbers, numbers[:1], numbers[:0])]
+            assert not container.has_unpacked(kind)
             np.testing.assert_array_equal(np.concatenate(parts), container.section(kind))
+            for some, wanted in zip(items, (numbers, numbers[:1], numbers[:0]), strict=True):
+                np.testing.assert_array_equal(some, container.section(kind)[wanted])
 
 
 @pytest.mark.parametrize("from_disk", [False, True])
@@ -340,6 +381,23 @@ def test_what_has_no_room_is_unpacked_to_a_file(
             np.testing.assert_array_equal(one.sources, sources)
             np.testing.assert_array_equal(one.targets, targets)
     verify(tmp_path / "g.ocg")
+    assert [path.name for path in tmp_path.iterdir()] == ["g.ocg"]
+
+
+def test_a_full_disk_is_one_line(
+    web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file that is mapped has its room before anything is written to it."""
+    (tmp_path / "g.ocg").write_bytes(web.read_bytes())
+    monkeypatch.setattr("oocbfs.memory.available_bytes", lambda: 1 << 20)
+
+    def allocate(descriptor: int, offset: int, size: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("os.posix_fallocate", allocate)
+    line = "No space left.*: free some space or convert the graph again with codec raw$"
+    with oocbfs.open(tmp_path / "g.ocg") as graph, pytest.raises(oocbfs.OutputError, match=line):
+        list(graph.edges())
     assert [path.name for path in tmp_path.iterdir()] == ["g.ocg"]
 
 

@@ -53,7 +53,7 @@ def test_memory_beyond_the_file(tmp_path: Path) -> None:
     """
     num_vertices = 8_000_000 if ALL else 4_000_000
     stream = generators.uniform(vertices=num_vertices, edges=num_vertices * 3 // 2)
-    oocbfs.convert(stream, tmp_path / "g.ocg", order="degree", codec="raw")
+    oocbfs.convert(stream, tmp_path / "g.ocg", order="degree")
     oocbfs.convert(np.array([[0, 1]]), tmp_path / "small.ocg")
     for parents, most in (("no", 14), ("yes", 26)):
         done = children.run(
