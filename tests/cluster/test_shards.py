@@ -184,6 +184,26 @@ def test_tails_on_disk(
         np.testing.assert_array_equal(labels, whole.components(engine="cpu").labels)
 
 
+@pytest.mark.parametrize("codec", ["raw", "zstd"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_small_components_are_found_by_tails_on_disk(
+    tmp_path: Path, directed: bool, codec: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heads alone do not join them, and what is read in several pieces is read whole."""
+    monkeypatch.setattr("oocbfs.cluster.shards.file.PIECE_BYTES", 1 << 10)
+    rng = np.random.default_rng(8)
+    paths = rng.permutation(9000).reshape(-1, 6)
+    edges = np.concatenate([paths[:, [i, i + 1]] for i in range(5)])
+    edges = np.concatenate((edges, 9000 + rng.integers(0, 3000, (9000, 2))))
+    oocbfs.convert(edges, tmp_path / "g.ocg", directed=directed)
+    shard(tmp_path / "g.ocg", tmp_path / "parts", parts=3, codec=codec)
+    with oocbfs.open(tmp_path / "g.ocg") as whole, open_sharded(tmp_path / "parts") as cut:
+        wanted = whole.components(engine="cpu").labels
+        assert np.unique(wanted).size > 1500
+        np.testing.assert_array_equal(cut.components(engine="disk").labels, wanted)
+        np.testing.assert_array_equal(cut.components(engine="cpu").labels, wanted)
+
+
 def test_a_budget_decides_where_tails_are(
     shared_graphs: SharedGraphs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

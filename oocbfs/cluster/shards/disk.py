@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oocbfs.cluster.shard import Bitmap, BottomUp, Forest, TopDown, VertexArray, Work, full_bitmap
 from oocbfs.cluster.shards.file import FileShard
 from oocbfs.disk.step import Readers, make_buffers
-from oocbfs.formats.container.layout import Kind
+from oocbfs.formats.container.layout import TRANSPOSED, Kind
 from oocbfs.formats.container.reader import Container
 from oocbfs.graph.disk_rows import DiskRows
 from oocbfs.kernels.disk import level_streams as steps
@@ -76,9 +76,13 @@ class DiskShard(FileShard):
 
     def forest(self, largest: Bitmap) -> Forest:
         """Join own vertices outside a full bitmap with all their neighbours."""
-        found = super().forest(largest)
-        self._container.release()
-        return found
+        with self.reading():
+            # Searches need no more of their tails than their size.
+            sides = tuple(
+                rows._replace(tails=self._container.section(Kind(Kind.TAILS + side)))
+                for rows, side in zip(self._sides, (0, TRANSPOSED), strict=False)
+            )
+            return self._find_forest(sides, largest, bounded=True)
 
     def _state(
         self,
