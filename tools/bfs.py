@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import accumulate
@@ -163,12 +162,15 @@ def _wants_path_only(options: argparse.Namespace) -> bool:
 
 def _print_path(opened: AnyGraph, source: Any, target: Any, options: argparse.Namespace) -> None:
     """Search from both ends, and print the path."""
-    start = time.perf_counter()
+    watch = searches.Stopwatch()
     path = opened.shortest_path(
         source, target, max_depth=options.max_depth, options=Settings(threads=options.threads)
     )
-    seconds = f"{time.perf_counter() - start:.6f} searching from both ends; --json has all levels"
-    shared.print_report(options, {}, (_path_row(options.target, path), ("seconds", seconds)))
+    took = watch.values()
+    seconds = f"{took['seconds']:.6f} searching from both ends; --json has all levels"
+    compiling = searches.compiling(took["compile_seconds"])
+    rows = _path_row(options.target, path), ("seconds", seconds), *compiling
+    shared.print_report(options, {}, rows)
 
 
 def _path_row(target: str, path: list[Any] | None) -> tuple[str, str]:

@@ -48,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shared.add_value(parts, "--limit", shared.positive, "N", limit)
     limit = "limit for the process; rows are read from disk if the file has no room (default: none)"
     shared.add(parts, "--memory", help=limit)
+    folder = "as .ocg, .npz, .metis or .sg: folder for temporary data (default: the output's)"
+    shared.add(parts, "--tmp", help=folder)
     shared.add(parser, "--threads", "--force", "--json")
 
 
@@ -88,8 +90,8 @@ def _by_graph(part: Subgraph, form: str | None, options: argparse.Namespace) -> 
     """Write a part as a graph, or its rows, by way of a graph that has no name."""
     settings = shared.chosen(options, "threads", "memory")
     if form is None:
-        return part.save(options.output, force=options.force, **settings).edges
-    folder = os.path.dirname(os.path.realpath(options.output))
+        return part.save(options.output, force=options.force, tmp=options.tmp, **settings).edges
+    folder = options.tmp or os.path.dirname(os.path.realpath(options.output))
     with part.stored(folder, options.threads) as opened:
         return _write_rows(opened, form, options)
 

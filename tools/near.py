@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
     if options.output != "-":
         outputs = {"-o": options.output}
         check_outputs(outputs, inputs=inputs, force=options.force, streams=True)
-    start = time.perf_counter()
+    watch = searches.Stopwatch()
     with searches.open_graph(options) as opened:
         near = opened.neighborhood(
             _seeds(opened, options),
@@ -102,7 +101,6 @@ def run(options: argparse.Namespace) -> None:
                 force=options.force,
                 advance=bar.update,
             )
-        seconds = time.perf_counter() - start
         summary = {
             "graph": opened.path,
             "output": options.output,
@@ -110,9 +108,9 @@ def run(options: argparse.Namespace) -> None:
             **shared.chosen(options, "depth", "limit", "union"),
             "rows": num_rows,
             "cut": near.cut,
-            "seconds": seconds,
+            **watch.values(),
         }
-        shared.print_report(options, summary, _rows(options, near, num_rows, seconds))
+        shared.print_report(options, summary, _rows(options, near, summary))
         _tell_cut(options, near)
 
 
@@ -128,12 +126,13 @@ def _seeds(opened: AnyGraph, options: argparse.Namespace) -> list[Any]:
 
 
 def _rows(
-    options: argparse.Namespace, near: Neighborhood, num_rows: int, seconds: float
+    options: argparse.Namespace, near: Neighborhood, summary: dict[str, Any]
 ) -> Iterator[tuple[str, str]]:
     kind = "together" if options.union else "each"
     yield "seeds", f"{near.num_seeds:,} {kind}, within {several(options.depth, 'step')}"
-    yield "near", several(num_rows, "row")
-    yield "seconds", f"{seconds:.6f}"
+    yield "near", several(summary["rows"], "row")
+    yield "seconds", f"{summary['seconds']:.6f}"
+    yield from searches.compiling(summary["compile_seconds"])
 
 
 def _tell_cut(options: argparse.Namespace, near: Neighborhood) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -63,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
         check_outputs(outputs, inputs=inputs, force=options.force, streams=True)
     if options.resume and "-" in (options.output, options.pairs):
         raise QueryError("--resume continues from a file to a file: name both, instead of -")
-    start = time.perf_counter()
+    watch = searches.Stopwatch()
     job = PairJob(
         **shared.chosen(options, "pairs", "output", "paths", "keep_going", "resume", "force"),
         **shared.chosen(options, "format", "max_depth"),
@@ -88,15 +87,16 @@ def run(options: argparse.Namespace) -> None:
             with Phases()("pairs", None, "B") as bar:
                 answer_file(opened._stored, job, answers, bar.update)
         except KeyboardInterrupt:
-            further = "" if job.parts is None else "; --resume continues"
-            _log.error("oocbfs: interrupted%s", further)
+            is_kept = job.parts is not None and job.parts.exists()
+            further = "--resume continues" if is_kept else "nothing was written"
+            _log.error("oocbfs: interrupted; %s", further)
             sys.exit(130)
-    seconds = time.perf_counter() - start
-    shared.print_report(options, _report(options, answers, seconds), _rows(answers, seconds))
+    report = _report(options, answers) | watch.values()
+    shared.print_report(options, report, _rows(answers, report))
     searches.tell_written(options.output)
 
 
-def _report(options: argparse.Namespace, answers: Answers, seconds: float) -> dict[str, Any]:
+def _report(options: argparse.Namespace, answers: Answers) -> dict[str, Any]:
     """Return the figures, for JSON."""
     search = answers.search
     return {
@@ -110,11 +110,10 @@ def _report(options: argparse.Namespace, answers: Answers, seconds: float) -> di
         "whole": search.num_gone_over,
         "edges_examined": search.edges,
         "disk_bytes": search.disk_bytes,
-        "seconds": seconds,
     }
 
 
-def _rows(answers: Answers, seconds: float) -> Iterator[tuple[str, str]]:
+def _rows(answers: Answers, report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     search = answers.search
     unknown = f", {answers.num_unknown:,} of unknown vertices" if answers.num_unknown else ""
     yield "pairs", f"{answers.num_pairs:,}, {answers.num_connected:,} connected{unknown}"
@@ -127,4 +126,5 @@ def _rows(answers: Answers, seconds: float) -> Iterator[tuple[str, str]]:
     yield "edges", f"{search.edges:,} examined"
     if search.from_disk:
         yield "read", f"{search.disk_bytes:,} bytes, in single rows"
-    yield "seconds", f"{seconds:.2f}"
+    yield "seconds", f"{report['seconds']:.2f}"
+    yield from searches.compiling(report["compile_seconds"])

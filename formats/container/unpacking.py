@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import mmap
-import os
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +18,7 @@ from oocbfs.formats.container.layout import (
     Kind,
 )
 from oocbfs.formats.io.ordered import available_threads, ordered_map
-from oocbfs.formats.io.temporary import explained_writes, unnamed_file
+from oocbfs.formats.io.temporary import unnamed_beside
 from oocbfs.kernels.constants import BYTES, FRAME_BYTES, SLACK_BYTES
 
 if TYPE_CHECKING:
@@ -54,16 +51,9 @@ def unpack(container: Container, kind: Kind, *, to_file: bool = False) -> NDArra
 
 
 def _map_unnamed(container: Container, size: int) -> NDArray[np.uint8]:
-    """Map a file without a name beside the graph, or where the system has its own."""
-    folder = container.path.parent
-    if not os.access(folder, os.W_OK):
-        folder = Path(tempfile.gettempdir())
+    """Map a file without a name."""
     remedy = "convert the graph again with --codec raw"
-    with explained_writes(folder, remedy), unnamed_file(folder) as file:
-        os.ftruncate(file.fileno(), size)
-        # A mapping that the disk has no room for ends the process.
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(file.fileno(), 0, size)
+    with unnamed_beside(container.path, size, remedy) as file:
         return np.frombuffer(mmap.mmap(file.fileno(), size), np.uint8)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs.batch.records import MANIFEST, read_checked, write_checked
-from oocbfs.errors import InputError, OutputError
+from oocbfs.errors import InputError, OutputError, QueryError
 from oocbfs.formats.edges import Edges, NamedEdges
 from oocbfs.formats.io.limits import InputLimits
 from oocbfs.formats.names import quoted
@@ -113,9 +113,9 @@ def answer_file(
                 write(answer)
             if answers.num_pairs == 0:
                 raise InputError("holds no pairs", path=job.pairs)
-    except BaseException:
-        if parts is not None:
-            parts.remove_if_empty()
+    except BaseException as error:
+        if parts is not None and not parts.remove_if_empty() and isinstance(error, QueryError):
+            raise QueryError(f"{error}; --resume --keep-going goes on from there") from error
         raise
     if parts is not None:
         parts.remove()
@@ -210,10 +210,12 @@ class Parts:
         with atomic_output(self._path(first, count), force=True) as file:
             file.write(content.getbuffer())
 
-    def remove_if_empty(self) -> None:
-        """Remove the folder, if nothing in it could be continued."""
-        if self._folder.exists() and not any(self._folder.glob("*.npz")):
+    def remove_if_empty(self) -> bool:
+        """Remove the folder, if nothing in it could be continued; return whether there is none."""
+        is_empty = not any(self._folder.glob("*.npz"))
+        if is_empty and self._folder.exists():
             self.remove()
+        return is_empty
 
     def remove(self) -> None:
         """Remove all parts: the output is complete."""

@@ -99,6 +99,14 @@ def test_a_copy_leaves_room_on_the_disk(beginning: bytes, tmp_path: Path) -> Non
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("nearly_full")
+def test_who_names_no_folder_is_told_of_the_system_s() -> None:
+    reading = pipe(b"PAR1")
+    said = refusal(f"/dev/fd/{reading}")
+    os.close(reading)
+    assert said.endswith("so name a file, or name another folder in TMPDIR")
+
+
 def test_a_header_of_more_than_the_disk_holds(tmp_path: Path) -> None:
     head = b"\0" + (2**50).to_bytes(8, "little") + (2**20).to_bytes(8, "little")
     reading = pipe(head)

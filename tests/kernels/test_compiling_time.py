@@ -9,6 +9,7 @@ import pytest
 from oocbfs.generate import generators
 from oocbfs.kernels.compiling import clock, compile_seconds, counting
 from oocbfs.kernels.results import levels as kernels
+from oocbfs.tools.shared.searches import Stopwatch, compiling
 from tests.support.shared import SharedGraphs
 
 
@@ -32,6 +33,16 @@ def test_blocks_inside_of_blocks_count_once() -> None:
         raise ValueError("no")
     assert 0 < compile_seconds() - before <= time.perf_counter() - start
     assert clock() <= clock()
+
+
+def test_a_command_counts_it_apart() -> None:
+    watch = Stopwatch()
+    with counting():
+        time.sleep(0.05)
+    took = watch.values()
+    assert took["compile_seconds"] >= 0.05 > took["seconds"]
+    assert dict(compiling(took["compile_seconds"]))["compiling"].endswith("once on this machine")
+    assert not list(compiling(0.0))
 
 
 def test_a_search_says_what_compiling_took(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -131,8 +132,8 @@ def test_an_interrupted_table_is_continued(
         if first >= 200:
             raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(pair_files.Parts, "keep", stop_after_three)
+    with monkeypatch.context() as changed:
+        changed.setattr(pair_files.Parts, "keep", stop_after_three)
         with pytest.raises(SystemExit, match="130"):
             main([*call, str(out)])
     assert "--resume continues" in capsys.readouterr().err
@@ -148,6 +149,35 @@ def test_an_interrupted_table_is_continued(
     assert json.loads(capsys.readouterr().out)["done_before"] == 200
     assert out.read_bytes() == whole.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "p.parquet", "whole.csv"]
+
+
+def test_a_bad_row_far_down_keeps_what_was_found(
+    capsys: pytest.CaptureFixture[str], graph: Path, table: Any, tmp_path: Path
+) -> None:
+    given, out = tmp_path / "p.parquet", tmp_path / "out.csv"
+    pandas.DataFrame([*table, (1, 99999)], columns=["u", "v"]).to_parquet(given)
+    call = ["pairs", str(graph), str(given), "-q", "-o", str(out)]
+    with patch("oocbfs.formats.tables.arrow.BATCH_ROWS", 100):
+        assert main(call) == 1
+    said = capsys.readouterr().err
+    assert f"row {len(table) + 1:,} of the pairs" in said
+    assert said.endswith("use --keep-going; --resume --keep-going goes on from there\n")
+    assert not out.exists()
+    with patch("oocbfs.formats.tables.arrow.BATCH_ROWS", 100):
+        assert main([*call, "--resume", "--keep-going", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["done_before"] == len(table) // 100 * 100 > 0
+    assert found["unknown"] == 1
+
+
+def test_who_interrupts_at_once_continues_nothing(
+    graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.csv").write_text("1,2\n")
+    monkeypatch.setattr(pair_files, "open_edges", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(SystemExit, match="130"):
+        main(["pairs", str(graph), str(tmp_path / "p.csv"), "-o", str(tmp_path / "out.csv")])
+    assert capsys.readouterr().err.endswith("oocbfs: interrupted; nothing was written\n")
 
 
 @pytest.mark.parametrize(

@@ -37,14 +37,34 @@ def is_sharded(options: argparse.Namespace) -> bool:
     return os.path.isdir(options.graph)
 
 
+class Stopwatch:
+    """Counts the seconds since it was made, and those of compiling apart."""
+
+    def __init__(self) -> None:
+        from oocbfs.kernels.compiling import clock, compile_seconds
+
+        self._clock, self._compile_seconds = clock, compile_seconds
+        self._start, self._compiled = clock(), compile_seconds()
+
+    def values(self) -> dict[str, float]:
+        """Return both, for JSON."""
+        compiling = self._compile_seconds() - self._compiled
+        return {"seconds": self._clock() - self._start, "compile_seconds": compiling}
+
+
+def compiling(seconds: float) -> Iterator[tuple[str, str]]:
+    """Write how long compiling took, if anything was compiled."""
+    if seconds:
+        yield "compiling", f"{seconds:.6f} besides, once on this machine"
+
+
 def durations(stats: Stats | ComponentsStats) -> Iterator[tuple[str, str]]:
     """Write how long a search took, with how many threads, on which engine, and its parts."""
     engine = f"{stats.threads} threads on the {stats.engine} engine"
     yield "seconds", f"{stats.seconds:.6f} with {engine}"
     parts = f"{stats.load_seconds:.6f} loading, {stats.search_seconds:.6f} searching"
     yield "of these", f"{parts}, {stats.to_ids_seconds:.6f} bringing results to ids"
-    if stats.compile_seconds:
-        yield "compiling", f"{stats.compile_seconds:.6f} besides, once on this machine"
+    yield from compiling(stats.compile_seconds)
 
 
 def tell_engine(stats: Stats | ComponentsStats) -> None:
