@@ -62,13 +62,17 @@ class Opened:
             self.descriptor, self.stamp = _NO_DESCRIPTOR, (0, 0, source.size, 0)
         else:
             self._map(source, min_bytes)
-        # Reentrant, because a signal handler may close the file that it interrupts.
-        self._lock = renewed_after_fork(threading.RLock())
-        # How often each thread has entered ``reading``.
+        # How often each thread has entered ``reading``. No lock guards this, since all questions
+        # would wait for it: a reader is noted before it looks whether the file is closed, and who
+        # closes it looks for readers afterwards.
         self._readers: dict[int, int] = {}
         # Called when the last reader is out; weak, so that who drops a graph has closed it, even
         # if Ctrl-C kept a reader from leaving.
         self._release: WeakMethod[Callable[[], object]] | None = None
+        # Taken by who releases it. Reentrant, because a signal handler may close the file that it
+        # interrupts.
+        self._releasing = renewed_after_fork(threading.RLock())
+        self._is_released = False
         # For shards that are loaded at their first use, once for all threads.
         self.loading = renewed_after_fork(threading.RLock())
 
@@ -135,13 +139,13 @@ class Opened:
 
     def __enter__(self) -> None:
         """Let a reader in, unless the file is closed."""
-        thread = get_ident()
-        with self._lock:
-            depth = self._readers.get(thread, 0)
-            # A thread that is reading already may continue.
-            if self._release is not None and not depth:
-                raise QueryError(f"{self.path}: is closed: open it again")
-            self._readers[thread] = depth + 1
+        thread, readers = get_ident(), self._readers
+        depth = readers.get(thread, 0)
+        readers[thread] = depth + 1
+        # A thread that is reading already may continue.
+        if self._release is not None and not depth:
+            self._leave()
+            raise QueryError(f"{self.path}: is closed: open it again")
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Let a reader out; the last one closes the file, if close() was called."""
@@ -149,14 +153,27 @@ class Opened:
             if error is None or isinstance(error, Exception):
                 self._check(error)
         finally:
-            thread = get_ident()
-            with self._lock:
-                self._readers[thread] -= 1
-                if not self._readers[thread]:
-                    del self._readers[thread]
-                release = None if self._readers or self._release is None else self._release()
-            if release is not None:
-                release()
+            self._leave()
+
+    def _leave(self) -> None:
+        thread, readers = get_ident(), self._readers
+        depth = readers[thread] - 1
+        if depth:
+            readers[thread] = depth
+            return
+        del readers[thread]
+        if self._release is not None:
+            self._release_if_unread()
+
+    def _release_if_unread(self) -> None:
+        """Release a closed file once, if nobody reads it."""
+        with self._releasing:
+            if self._readers or self._is_released:
+                return
+            self._is_released = True
+        assert self._release is not None
+        if (release := self._release()) is not None:
+            release()
 
     def each(self, items: Iterator[Item]) -> Iterator[Item]:
         """Yield items that are made by reading, each checked before it is given out."""
@@ -175,11 +192,11 @@ class Opened:
         problem = None
         try:
             now = stamp(self.descriptor)
+            if now == self.stamp and not self._watch.lost:
+                return
         except OSError as error:
             now, cause = self.stamp, error
             problem = f"cannot be read any more: {error.strerror}; open it again"
-        if problem is None and now == self.stamp and not self._watch.lost:
-            return
         if self._watch.lost or now[:3] != self.stamp[:3]:
             problem = (
                 "cannot be read any more: another program changed its size, or the disk failed; "
@@ -191,13 +208,9 @@ class Opened:
 
     def close(self, release: Callable[[], object]) -> None:
         """Refuse new readers; call ``release`` when the last one is out, which may be now."""
-        with self._lock:
-            if self._release is not None:
-                return
+        if self._release is None:
             self._release = WeakMethod(release)
-            is_read = bool(self._readers)
-        if not is_read:
-            release()
+            self._release_if_unread()
 
     def drop(self) -> None:
         """Release the descriptor and the mapping, which views that were given out keep alive."""

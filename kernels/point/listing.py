@@ -8,7 +8,6 @@ from numba import types
 from oocbfs.kernels.array_types import I64, U32
 from oocbfs.kernels.atomics import kernel
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.compiling import code_of
 from oocbfs.kernels.point import state as words
 from oocbfs.kernels.point.rows import make_walk
 from oocbfs.kernels.point.state import reach_at, single_rows_at
@@ -57,6 +56,3 @@ def list_rows(rows, reach, vertices, ends, first):
             end += np.int64(reach.levels[i])
             ends[begin + i] = end
     return np.int64(vertices.size)
-
-
-CODE = code_of(list_rows)

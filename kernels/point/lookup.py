@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from oocbfs.kernels.array_types import I64, READ_I64, READ_U32, U64
+from oocbfs.kernels.array_types import I64, READ_I64, READ_U32, U32, U64
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.compiling import code_of
 
 # Elements that are compared together before anybody looks which was it.
 _BLOCK = 512
@@ -51,4 +50,13 @@ def find_positions(stored, order, first, wanted, bits):
     return found
 
 
-CODE = code_of(find_positions)
+@compiled(types.void(U32, types.int64, types.int64, READ_U32), _nrt=False)
+def turn_around(stored, low, first, order):
+    """Note the vertices of a piece of the order, from ``first`` on, at their positions less low.
+
+    Those at other positions are left out.
+    """
+    for i in range(order.size):
+        place = np.int64(order[i]) - low
+        if 0 <= place < stored.size:
+            stored[place] = first + i

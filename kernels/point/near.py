@@ -16,7 +16,6 @@ from numba import types
 from oocbfs.kernels.array_types import I32Array, I64Array, U8Array, U32Array
 from oocbfs.kernels.atomics import kernel, prefetch
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.compiling import code_of
 from oocbfs.kernels.point import state as words
 from oocbfs.kernels.point.rows import make_walk
 from oocbfs.kernels.point.state import reach_at, single_rows_at
@@ -145,6 +144,3 @@ def search_near(rows, reach, near, first, place):
         place += control[words.ENTRIES]
         near.ends[k] = place
     return np.int64(near.ends.size)
-
-
-CODE = code_of(search_near)

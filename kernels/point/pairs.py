@@ -23,17 +23,17 @@ from numba import types
 from oocbfs.kernels.array_types import I32Array, I64Array, U32Array
 from oocbfs.kernels.atomics import kernel, prefetch
 from oocbfs.kernels.cache import compiled
-from oocbfs.kernels.compiling import code_of
 from oocbfs.kernels.point import state as words
-from oocbfs.kernels.point.rows import degree_of, make_walk
+from oocbfs.kernels.point.rows import degree_of, expect_row, make_walk
 from oocbfs.kernels.point.state import reach_at, single_rows_at
 from oocbfs.kernels.point.table import clear, enter, entry_of, has_room, side_of, slot_of
 from oocbfs.kernels.structs import at_address
 
-# Words of the control array: the side that is taken further, and where the two sides met; the
-# bounds of a search, whether there can be more room, and how many levels both sides have together.
-SIDE, NEAR, FAR = range(words.FREE_WORD, words.FREE_WORD + 3)
-MOST_EDGES, MAX_DEPTH, CAN_GROW, DEPTH = range(words.FREE_WORD + 3, words.FREE_WORD + 7)
+# Words of the control array: the bounds of a search, of which that of the entries says how much
+# room there can be; the side that is taken further, where the two sides met, and how many levels
+# both have together.
+MOST_EDGES, MAX_DEPTH, MOST_ENTRIES = range(words.FREE_WORD, words.FREE_WORD + 3)
+SIDE, NEAR, FAR, DEPTH = range(words.FREE_WORD + 3, words.FREE_WORD + 7)
 # How many entries ahead a degree is asked for.
 _AHEAD = 16
 # Where no path is, and where the search touched more than it may: somebody else has to look.
@@ -115,6 +115,11 @@ def _search(forward, backward, reach, s, t):
     control[NEAR] = -1
     if s == t:
         return np.int64(0)
+    # All that is known of both ends is on its way at once.
+    prefetch(forward.degrees, np.int64(s))
+    prefetch(backward.degrees, np.int64(t))
+    expect_row(forward, np.int64(s))
+    expect_row(backward, np.int64(t))
     _begin(reach, s, t)
     control[DEPTH] = 0
     begin_0, end_0, begin_1, end_1 = np.int64(0), np.int64(1), np.int64(1), np.int64(2)
@@ -132,7 +137,8 @@ def _search(forward, backward, reach, s, t):
             return control[DEPTH]
         if status == words.STOPPED:
             return np.int64(GIVEN_UP)
-        if status == words.NO_ENTRY_ROOM and control[CAN_GROW] == 0:
+        room_after = words.GROWTH * reach.queue.size
+        if status == words.NO_ENTRY_ROOM and room_after > control[MOST_ENTRIES]:
             return np.int64(GIVEN_UP)
         if status != words.WHOLE:
             control[words.OUTCOME] = status
@@ -199,6 +205,3 @@ def search_pairs(forward, backward, reach, pairs, first, stop):
         pairs.distances[k] = distance
     control[MOST_EDGES] = most_edges
     return np.int64(stop)
-
-
-CODE = code_of(search_pairs)

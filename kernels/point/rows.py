@@ -34,6 +34,19 @@ def degree_of(rows, u):
     return np.int64(1) if rows.degrees.size == 0 else np.int64(rows.degrees[u])
 
 
+@inlined
+def expect_row(rows, u):
+    """Ask for the begin of a row that is in memory: its head, and where its tail is."""
+    prefetch(rows.heads, u)
+    prefetch(rows.starts, u)
+
+
+@inlined
+def expect_tail(rows, u):
+    """Ask for the tail of such a row."""
+    prefetch(rows.tails, tail_begin(rows, u, rows.starts[u]))
+
+
 def make_walk(visit):
     """Make the walk that shows the ids of rows to ``visit``.
 
@@ -63,13 +76,15 @@ def make_walk(visit):
     def walk_mapped(rows, reach, first, stop):
         """Walk over rows that are in memory."""
         heads, starts, tails, queue = rows.heads, rows.starts, rows.tails, reach.queue
+        for entry in range(first, min(first + 2 * _AHEAD, stop)):
+            expect_row(rows, np.int64(queue[entry]))
+        for entry in range(first, min(first + _AHEAD, stop)):
+            expect_tail(rows, np.int64(queue[entry]))
         for entry in range(first, stop):
             if entry + 2 * _AHEAD < stop:
-                ahead = np.int64(queue[entry + 2 * _AHEAD])
-                prefetch(heads, ahead)
-                prefetch(starts, ahead)
-                ahead = np.int64(queue[entry + _AHEAD])
-                prefetch(tails, tail_begin(rows, ahead, starts[ahead]))
+                expect_row(rows, np.int64(queue[entry + 2 * _AHEAD]))
+            if entry + _AHEAD < stop:
+                expect_tail(rows, np.int64(queue[entry + _AHEAD]))
             u = np.int64(queue[entry])
             begin = tail_begin(rows, u, starts[u])
             end = tail_begin(rows, u + 1, starts[u + 1])

@@ -2,39 +2,51 @@
 
 A file tells the position of each stored vertex, not the other way. Who asks for a few vertices gets
 them by a pass over that order; who goes on asking gets it turned around, if there is memory: when
-as much was spent on passes as that takes. If there is less, 256 equal *parts* of the order have
-numbers, and a byte for each position says in which of them it is: a pass goes over that part alone.
+as much was spent on passes as that takes. If a budget has no room for it, it is turned around in a
+file without a name, of which the entries of a few vertices are read.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oocbfs import memory
-from oocbfs.errors import FormatError
+from oocbfs.errors import FormatError, OutputError
 from oocbfs.formats.container.layout import Encoding, Kind
 from oocbfs.formats.edges import Ids
-from oocbfs.kernels.constants import FRAME_BYTES
+from oocbfs.formats.io.closing import release
+from oocbfs.formats.io.ordered import available_threads, ordered_map
+from oocbfs.formats.io.temporary import unnamed_beside
 from oocbfs.kernels.threads import renewed_after_fork
 
 if TYPE_CHECKING:
     from oocbfs.graph.stored import StoredGraph
 
+Result = TypeVar("Result")
+_log = logging.getLogger(__name__)
 # Turning an order around takes as long as so many passes over it: 21 ms and 1.4 ms for 4 million.
 # One that is in frames is unpacked in each pass, which takes as long.
 _PASSES, _FRAMED_PASSES = 15, 2
-# To find the part of each position takes as long as so many.
-_PASSES_FOR_PARTS = 8
-_NUM_PARTS = 1 << 8
-# Of what a budget leaves, parts take at most this share.
-_PARTS_SHARE = 3 / 4
+# A pass reads the order in pieces of so many vertices.
+_PIECE = 1 << 18
+# It is turned around in a file a window of positions at a time, each by another pass: a window
+# takes at most this share of what a budget leaves, and there are no more windows than are worth it.
+_WINDOW_SHARE = 1 / 4
+_MOST_WINDOWS = 32
+# More vertices than these are found faster by a pass.
+_FEW = 1 << 10
+_ENTRY_BYTES = 4
 _NO_BITS = np.empty(0, np.uint64)
+_NO_VERTEX = 0xFFFFFFFF
 # Orders of fewer vertices are turned around at once.
 _SMALL = 1 << 16
 
@@ -46,14 +58,13 @@ class Lookup:
         self._graph = graph
         self._is_reordered = graph.is_reordered
         self._num_passes = 0
-        self._part_size = max(1, 1 << ((graph.num_vertices - 1) // _NUM_PARTS).bit_length())
-        self._most_passes = _PASSES
-        if self._is_reordered and graph._container.is_framed(Kind.ORDER):
-            self._part_size = max(self._part_size, FRAME_BYTES // 4)
-            self._most_passes = _FRAMED_PASSES
-        self._most_for_parts = min(self._most_passes, _PASSES_FOR_PARTS)
-        self._part_of: NDArray[np.uint8] | None = None
-        self._numbering = renewed_after_fork(threading.Lock())
+        is_framed = self._is_reordered and graph._container.is_framed(Kind.ORDER)
+        self._most_passes = _FRAMED_PASSES if is_framed else _PASSES
+        self._turned: memoryview | None = None
+        # The stored vertex at each position, in a file; None if there is none, or it has no room.
+        self._turned_file: BinaryIO | None = None
+        self._can_turn_in_file = True
+        self._turning = renewed_after_fork(threading.Lock())
 
     def known_pair(self, one: int, other: int) -> list[int] | None:
         """Return the stored vertices at two natural positions, if that takes no search.
@@ -62,8 +73,12 @@ class Lookup:
         """
         if not self._is_reordered:
             return [one, other]
-        stored_at: NDArray[np.uint32] | None = self._graph.__dict__.get("stored_at")
-        return None if stored_at is None else [int(stored_at[one]), int(stored_at[other])]
+        if self._turned is None:
+            if "stored_at" not in self._graph.__dict__:
+                return None
+            # Python reads single numbers of it fastest.
+            self._turned = memoryview(self._graph.stored_at)
+        return [self._turned[one], self._turned[other]]
 
     def stored(self, positions: NDArray[np.int64], *, from_disk: bool = False) -> NDArray[np.int64]:
         """Return the stored vertices at natural positions.
@@ -78,36 +93,68 @@ class Lookup:
             stored_at = graph.stored_at
         if stored_at is not None:
             return stored_at[positions].astype(np.int64)
+        if positions.size <= _FEW and self._is_in_file(from_disk):
+            return self._read_turned(positions)
         self._num_passes += 1
-        if self._part_of is None and self._may_number():
-            self._number_parts(from_disk)
         return self._pass(positions, from_disk)
 
-    def parts_bytes(self, free_bytes: int) -> int:
-        """Return how much of the memory that a budget leaves is kept free for parts."""
-        num_bytes = self._graph.num_vertices
-        is_wanted = self._is_reordered and self._part_of is None and num_bytes > _SMALL
-        return num_bytes if is_wanted and num_bytes <= free_bytes * _PARTS_SHARE else 0
+    def window_bytes(self, free_bytes: int) -> int:
+        """Return how much of the memory that a budget leaves is kept free for a window."""
+        num_bytes = _ENTRY_BYTES * self._graph.num_vertices
+        if not self._is_reordered or num_bytes <= _ENTRY_BYTES * _SMALL:
+            return 0
+        return min(num_bytes, int(max(0, free_bytes) * _WINDOW_SHARE))
 
-    def _may_number(self) -> bool:
-        """Return whether it is time to find the part of each position, and there is room."""
-        budget_bytes = self._graph.budget_bytes
-        if self._num_passes < self._most_for_parts or budget_bytes is None:
+    def _is_in_file(self, from_disk: bool) -> bool:
+        """Return whether the order is turned around in a file; see to that when it is time."""
+        budget_bytes, is_time = self._graph.budget_bytes, self._num_passes >= self._most_passes
+        if budget_bytes is None or not is_time or not self._can_turn_in_file:
             return False
-        return self.parts_bytes(budget_bytes - memory.used_bytes()) > 0
+        if self._turned_file is None and self._turning.acquire(blocking=False):
+            try:
+                free_bytes = budget_bytes - memory.used_bytes()
+                self._turn_in_file(self.window_bytes(free_bytes) // _ENTRY_BYTES, from_disk)
+            finally:
+                self._turning.release()
+        return self._turned_file is not None
 
-    def _number_parts(self, from_disk: bool) -> None:
-        """Find the part of each position, unless another thread does."""
-        if not self._numbering.acquire(blocking=False):
+    def _turn_in_file(self, window: int, from_disk: bool) -> None:
+        """Write the stored vertex at each position, if windows of so many are worth it."""
+        from oocbfs.kernels.point.lookup import turn_around
+
+        num_vertices = self._graph.num_vertices
+        self._can_turn_in_file = window * _MOST_WINDOWS >= num_vertices
+        if not self._can_turn_in_file:
             return
+        path = self._graph._container.path
         try:
-            part_of = np.empty(self._graph.num_vertices, np.uint8)
-            for number, part in self._parts(range(_NUM_PARTS), from_disk):
-                self._check(part)
-                part_of[part] = number
-            self._part_of = part_of
-        finally:
-            self._numbering.release()
+            file = unnamed_beside(path, _ENTRY_BYTES * num_vertices, "allow more memory")
+        except OutputError as error:
+            _log.debug("each search for a vertex goes over the order: %s", error)
+            self._can_turn_in_file = False
+            return
+        # Closed with this, and if anything fails.
+        close = finalize(self, release, file)
+        try:
+            for low in range(0, num_vertices, window):
+                stored = np.full(min(window, num_vertices - low), _NO_VERTEX, np.uint32)
+                self._over_order(partial(turn_around, stored, low), from_disk)
+                if (stored == _NO_VERTEX).any():
+                    raise self._damaged()
+                file.write(stored.data)
+            file.flush()
+        except BaseException:
+            close()
+            raise
+        self._turned_file = file
+
+    def _read_turned(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Read the stored vertices at a few positions."""
+        assert self._turned_file is not None
+        descriptor = self._turned_file.fileno()
+        places = (_ENTRY_BYTES * positions).tolist()
+        content = b"".join(os.pread(descriptor, _ENTRY_BYTES, place) for place in places)
+        return np.frombuffer(content, np.uint32).astype(np.int64)
 
     def _may_turn(self, from_disk: bool) -> bool:
         """Return whether the order should be turned around, which stays in memory."""
@@ -130,43 +177,33 @@ class Lookup:
             masks = np.uint64(1) << (wanted & 63).astype(np.uint64)
             np.bitwise_or.at(bits, wanted >> 6, masks)
         stored = np.zeros(wanted.size, np.int64)
-        part_of, num_found = self._part_of, 0
-        numbers = range(_NUM_PARTS) if part_of is None else np.unique(part_of[wanted]).tolist()
-        for number, part in self._parts(numbers, from_disk):
-            num_found += find_positions(stored, part, number * self._part_size, wanted, bits)
-        if num_found != wanted.size:
+
+        def find(first: int, piece: NDArray[np.uint32]) -> int:
+            found: int = find_positions(stored, piece, first, wanted, bits)
+            return found
+
+        if sum(self._over_order(find, from_disk)) != wanted.size:
             raise self._damaged()
-        found: NDArray[np.int64] = stored[inverse]
-        return found
+        return stored[inverse]
 
-    def _parts(
-        self, numbers: Iterable[int], from_disk: bool
-    ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-        """Yield some parts of the order, each with its number; empty ones are left out."""
-        container, size = self._graph._container, self._part_size
+    def _over_order(
+        self, call: Callable[[int, NDArray[np.uint32]], Result], from_disk: bool
+    ) -> list[Result]:
+        """Call this with each piece of the order and its first vertex, on all cores."""
+        container, num_vertices = self._graph._container, self._graph.num_vertices
         record = container.sections[Kind.ORDER]
-        # What is in frames is unpacked part by part; an archive has no other way than all at once.
+        # Frames are unpacked piece by piece; an archive has no other way than all at once.
         is_read = from_disk and int(record["encoding"]) == Encoding.RAW
-        buffer = np.empty(size if is_read else 0, np.uint32)
-        for number in numbers:
-            first, stop = number * size, min((number + 1) * size, self._graph.num_vertices)
-            if first >= stop:
-                continue
-            if is_read:
-                self._read(buffer[: stop - first], int(record["offset"]) + 4 * first)
-                yield number, buffer[: stop - first]
-            else:
-                yield number, container.part(Kind.ORDER, first, stop)
+        offset = int(record["offset"])
 
-    def _read(self, part: NDArray[np.uint32], offset: int) -> None:
-        """Read a part of the order from the file."""
-        content, done = part.view(np.uint8), 0
-        while done < content.size:
-            descriptor = self._graph._container.file.descriptor
-            count = os.preadv(descriptor, [content[done:].data], offset + done)
-            if count == 0:
-                raise self._damaged()
-            done += count
+        def work(first: int) -> Result:
+            stop = min(first + _PIECE, num_vertices)
+            if not is_read:
+                return call(first, container.part(Kind.ORDER, first, stop))
+            begin, size = offset + _ENTRY_BYTES * first, _ENTRY_BYTES * (stop - first)
+            return call(first, container.file.read(begin, size).view(np.uint32))
+
+        return list(ordered_map(work, range(0, num_vertices, _PIECE), available_threads()))
 
     def _check(self, positions: NDArray[np.uint32]) -> None:
         """Refuse positions of no vertex."""

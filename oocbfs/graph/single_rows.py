@@ -96,7 +96,7 @@ class RowsReader:
         while True:
             done = list_rows(rows.address, work.address, vertices, ends, done)
             if done == vertices.size:
-                return work.reach.found[: int(work.control[words.FOUND])].copy(), ends
+                return work.found(), ends
             work.make_room(self.path)
 
 
@@ -105,14 +105,13 @@ class Work:
 
     def __init__(self, *, framed: bool = False) -> None:
         self._set(make_reach(scratch=make_scratch(1, FRAME_BYTES)[0] if framed else None))
-        # One pair, which is asked for again and again.
-        one = np.zeros(1, np.uint32)
-        self.pair = Pairs(one, one.copy(), np.zeros(1, np.int32), np.empty(0, np.int64))
-        self.pair_struct = Struct(self.pair)
+        # One pair, which is asked for again and again, and its path is found with it.
+        ends, distance = np.zeros(2, np.uint32), np.zeros(1, np.int32)
+        self.pair = Struct(Pairs(ends[:1], ends[1:], distance, np.zeros(1, np.int64)))
+        self.pair_ends, self.pair_distance = memoryview(ends), memoryview(distance)
 
     def _set(self, reach: Reach) -> None:
         self.reach = reach
-        self.num_entries = reach.queue.size
         self.control = reach.control
         # The same, as Python reads and writes single words of it fastest.
         self.words = memoryview(reach.control)
@@ -128,6 +127,10 @@ class Work:
     def disk_bytes(self) -> int:
         """Bytes of the pages that were read from disk, or copied from the page cache."""
         return self.words[words.PAGES] * _PAGE_BYTES
+
+    def found(self) -> NDArray[np.uint32]:
+        """Return what was listed: paths, or rows."""
+        return self.reach.found[: self.words[words.FOUND]].copy()
 
     def make_room(self, path: str) -> None:
         """Make what a call had too little of larger, so that it can be made again.

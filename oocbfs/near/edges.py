@@ -11,15 +11,20 @@ from oocbfs.errors import QueryError
 from oocbfs.formats.edges import Ids
 from oocbfs.formats.io.ordered import available_threads, ordered_map
 from oocbfs.kernels.point.edges import find_edges
-from oocbfs.point.search import PairSearch
+from oocbfs.kernels.point.pairs import Pairs
+from oocbfs.kernels.structs import Struct
+from oocbfs.point.ask import PartsSearch, asking
 from oocbfs.settings import Settings
 
 if TYPE_CHECKING:
     from oocbfs.graph.any_stored import AnyStored
+    from oocbfs.graph.single_rows import Work
     from oocbfs.graph.stored import StoredGraph
+    from oocbfs.point.search import PairSearch
 
 # Pairs that a thread looks at in one call of compiled code.
 _AT_ONCE = 1 << 12
+_NO_ENDS = np.empty(0, np.int64)
 
 
 def has_edges(
@@ -36,26 +41,51 @@ def has_edges(
     return _by_kernel(cast("StoredGraph", graph), one, other, settings)
 
 
-def _by_kernel(graph: StoredGraph, one: Ids, other: Ids, settings: Settings) -> NDArray[np.bool_]:
+def has_edge(
+    graph: AnyStored,
+    source: Any,
+    target: Any,
+    settings: Settings,
+) -> bool:
+    """Return whether an edge leads from one vertex to another."""
+    asked = asking(graph, settings)
+    if isinstance(asked.search, PartsSearch):
+        return bool(has_edges(graph, source, target, settings)[0])
     with graph.reading():
-        small = PairSearch(graph, settings)
-        positions = graph.positions(np.concatenate([one, other]))
-        stored = graph.lookup.stored(positions, from_disk=small.from_disk).astype(np.uint32)
+        ends = asked.both(source, target)
+        with asked.search.borrowed() as work:
+            work.pair_ends[0], work.pair_ends[1] = ends
+            _find(asked.search, work, work.pair, 1)
+            return work.pair_distance[0] == 1
+
+
+def _by_kernel(graph: StoredGraph, one: Ids, other: Ids, settings: Settings) -> NDArray[np.bool_]:
+    asked = asking(graph, settings)
+    search = cast("PairSearch", asked.search)
+    with graph.reading():
+        stored = asked.stored(graph.positions(np.concatenate([one, other])))
         sources, targets = stored[: one.size].copy(), stored[one.size :].copy()
-        found = np.zeros(one.size, np.uint8)
-        rows = small.reader.out_rows.address, small.reader.in_rows.address
+        distances = np.empty(one.size, np.int32)
 
         def work(first: int) -> None:
             part = slice(first, first + _AT_ONCE)
-            pairs = sources[part], targets[part], found[part]
-            with small.borrowed() as borrowed:
-                if find_edges(*rows, borrowed.address, *pairs, 0) < pairs[0].size:
-                    borrowed.make_room(graph.path)
+            some = Pairs(sources[part], targets[part], distances[part], _NO_ENDS)
+            with search.borrowed() as borrowed:
+                _find(search, borrowed, Struct(some), some.sources.size)
 
         starts, threads = range(0, one.size, _AT_ONCE), available_threads(settings.threads)
         for _ in ordered_map(work, starts, threads):
             pass
-    return found.astype(np.bool_)
+    found: NDArray[np.bool_] = distances == 1
+    return found
+
+
+def _find(search: PairSearch, work: Work, pairs: Struct, count: int) -> None:
+    """Say of some pairs whether there is an edge, by one thread."""
+    reader = search.reader
+    rows = reader.out_rows.address, reader.in_rows.address
+    if find_edges(*rows, work.address, pairs.address, 0) < count:
+        work.make_room(reader.path)
 
 
 def _by_rows(graph: AnyStored, one: Ids, other: Ids) -> NDArray[np.bool_]:

@@ -39,6 +39,12 @@ class PartsSearch:
         one, other = (np.array([vertex], np.uint32) for vertex in (source, target))
         return int(self.find(one, other).distances[0])
 
+    def path(self, source: int, target: int) -> NDArray[np.uint32]:
+        """Return a shortest path of one pair; an empty one if there is none."""
+        self.num_pairs += 1
+        self.num_gone_over += 1
+        return self.whole.path(source, target)
+
     def find(
         self, sources: NDArray[np.uint32], targets: NDArray[np.uint32], *, paths: bool = False
     ) -> Found:
@@ -61,18 +67,14 @@ class Asking:
     def __init__(self, graph: AnyStored, settings: Settings) -> None:
         self.graph, self.settings = graph, settings
         self.calls_left = _CALLS
-        with graph.reading():
+        # The same may be entered again and again.
+        self._reading = graph.reading()
+        with self._reading:
             self.search: PairSearch | PartsSearch = (
                 PartsSearch(graph, settings)
                 if graph.is_sharded
                 else PairSearch(cast("StoredGraph", graph), settings)
             )
-
-    def is_for(self, settings: Settings) -> bool:
-        """Return whether this is kept for questions with these settings."""
-        # Settings of the same values are nearly always one object.
-        is_same = settings is self.settings or settings == self.settings
-        return is_same and self.calls_left > 0
 
     def stored(self, positions: NDArray[np.int64]) -> NDArray[np.uint32]:
         """Return the stored vertices at some positions."""
@@ -88,11 +90,35 @@ class Asking:
             return graph.given(graph.ids_of(stored))
         return graph.given(cast("StoredGraph", graph).lookup.ids_of(stored))
 
+    def distance(self, source: Vertex, target: Vertex) -> int:
+        """Return the number of steps from one vertex to another; -1 if there is no path."""
+        with self._reading:
+            return self.search.one(*self.both(source, target))
+
+    def shortest_path(self, source: Vertex, target: Vertex) -> list[Any] | None:
+        """Return the ids on a shortest path, both ends included; None if there is no path."""
+        with self._reading:
+            found = self.search.path(*self.both(source, target))
+            path: list[Any] = self.ids_of(found).tolist() if found.size else []
+        return path or None
+
+    def all_shortest_paths(self, source: Vertex, target: Vertex) -> ShortestPaths:
+        """Return all shortest paths, as a graph of levels."""
+        graph, search = self.graph, self.search
+        if isinstance(search, PartsSearch):
+            raise QueryError(
+                f"{graph.path}: is sharded, and of shards one path is found, not all: ask the "
+                "graph that they were cut from"
+            )
+        with self._reading:
+            levels, steps = find_all(search, *self.both(source, target))
+            named = [self.ids_of(level) for level in levels]
+        return ShortestPaths(graph, source, target, named, steps)
+
     def both(self, source: Vertex, target: Vertex) -> list[int]:
         """Return two stored vertices."""
         graph = self.graph
-        one = graph.position_of(graph.one(source))
-        other = graph.position_of(graph.one(target))
+        one, other = graph.position_of(source), graph.position_of(target)
         if not graph.is_sharded:
             lookup = cast("StoredGraph", graph).lookup
             if (known := lookup.known_pair(one, other)) is not None:
@@ -105,48 +131,12 @@ def asking(graph: AnyStored, settings: Settings) -> Asking:
     """Return what was asked with the same settings before, or a new one."""
     kept: tuple[Asking, ...] = graph.kept_questions
     for known in kept:
-        if known.is_for(settings):
+        # Settings of the same values are nearly always one object.
+        is_same = known.settings is settings or known.settings == settings
+        if is_same and known.calls_left > 0:
             known.calls_left -= 1
             return known
     new = Asking(graph, settings)
     # Other threads go through those that there were.
     graph.kept_questions = (new, *kept[: _MOST_KEPT - 1])
     return new
-
-
-def distance(graph: AnyStored, source: Vertex, target: Vertex, settings: Settings) -> int:
-    """Return the number of steps from one vertex to another; -1 if there is no path."""
-    asked = asking(graph, settings)
-    with graph.reading():
-        return asked.search.one(*asked.both(source, target))
-
-
-def shortest_path(
-    graph: AnyStored, source: Vertex, target: Vertex, settings: Settings
-) -> list[Any] | None:
-    """Return the ids on a shortest path, both ends included; None if there is no path."""
-    asked = asking(graph, settings)
-    with graph.reading():
-        ends = np.array(asked.both(source, target), np.uint32)
-        found = asked.search.find(ends[:1], ends[1:], paths=True)
-        if found.distances[0] < 0:
-            return None
-        path: list[Any] = asked.ids_of(found.vertices).tolist()
-    return path
-
-
-def all_shortest_paths(
-    graph: AnyStored, source: Vertex, target: Vertex, settings: Settings
-) -> ShortestPaths:
-    """Return all shortest paths, as a graph of levels."""
-    if graph.is_sharded:
-        raise QueryError(
-            f"{graph.path}: is sharded, and of shards one path is found, not all: ask the "
-            "graph that they were cut from"
-        )
-    asked = asking(graph, settings)
-    with graph.reading():
-        ends = asked.both(source, target)
-        levels, steps = find_all(cast("PairSearch", asked.search), *ends)
-        named = [asked.ids_of(level) for level in levels]
-    return ShortestPaths(graph, source, target, named, steps)

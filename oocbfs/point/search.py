@@ -53,6 +53,8 @@ _FEW_GONE_OVER = 8
 _SAMPLE = 256
 # So many pairs of one source are worth a thought.
 _MANY_TARGETS = 16
+# Control words that are set before a search: all but the number of entries, which are cleared then.
+_FIRST_SET, _SET_END = words.FOUND, kernels.MOST_ENTRIES + 1
 _NO_ENDS = np.empty(0, np.int64)
 _NO_VERTICES = np.empty(0, np.uint32)
 
@@ -85,11 +87,20 @@ class PairSearch:
         self._max_depth = -1 if depth is None else depth
         self._threads = available_threads(settings.threads)
         self._most_edges = most_edges or max(LEAST_EDGES, int(graph.num_arcs * ARCS_SHARE))
-        self._few_edges = min(self._most_edges, _FEW_EDGES)
         self.most_entries = self._bound_entries()
+        # How the control words begin, counts and bounds: also where only few edges are worth it.
+        self._words = self._begin_words(self._most_edges)
+        self._words_if_far = self._begin_words(min(self._most_edges, _FEW_EDGES))
         # What was touched, and how many pairs needed a search of the whole graph.
         self.edges = self.rows = self.disk_bytes = self.num_pairs = 0
         self.num_gone_over = self.num_shared = 0
+
+    def _begin_words(self, most_edges: int) -> memoryview:
+        control = np.zeros(words.CONTROL_WORDS, np.int64)
+        control[kernels.MOST_EDGES] = most_edges
+        control[kernels.MAX_DEPTH] = self._max_depth
+        control[kernels.MOST_ENTRIES] = self.most_entries
+        return memoryview(control)[_FIRST_SET:_SET_END]
 
     def _bound_entries(self) -> int:
         most = max(LEAST_ENTRIES, int(self._graph.num_vertices * VERTICES_SHARE))
@@ -97,7 +108,7 @@ class PairSearch:
             return most
         free = self._settings.memory - memory.used_bytes()
         if self.from_disk:
-            free -= self._graph.lookup.parts_bytes(free)
+            free -= self._graph.lookup.window_bytes(free)
         each = int(free * _TABLES_SHARE) // self._threads // _ENTRY_BYTES
         if each < words.FIRST_ENTRIES:
             needed = 2 * self._threads * _ENTRY_BYTES * words.FIRST_ENTRIES
@@ -165,8 +176,7 @@ class PairSearch:
         with self.borrowed() as work:
             pairs = kernels.Pairs(sources, targets, distances, ends)
             self._run(work, Struct(pairs), sources.size)
-            found = work.reach.found[: int(work.control[words.FOUND])].copy()
-        return ends, found
+            return ends, work.found()
 
     def _run(self, work: Work, pairs: Struct, stop: int) -> None:
         """Search pairs, with more room where there is too little."""
@@ -177,7 +187,6 @@ class PairSearch:
             if done == stop:
                 return
             work.make_room(self._graph.path)
-            self._bound(work)
 
     @contextmanager
     def borrowed(self) -> Iterator[Work]:
@@ -193,15 +202,10 @@ class PairSearch:
             work = self._graph.kept_work.pop()
         except IndexError:
             work = Work(framed=self.reader.is_framed)
-        control = work.words
-        for word in (words.FOUND, words.EDGES, words.ROWS, words.PAGES, words.FRAMES):
-            control[word] = 0
         # Where most pairs are far from each other, only the nearest are worth a try.
         gone_over = self.num_gone_over
         are_far = gone_over > _FEW_GONE_OVER and gone_over > self.num_pairs // 2
-        control[kernels.MOST_EDGES] = self._few_edges if are_far else self._most_edges
-        control[kernels.MAX_DEPTH] = self._max_depth
-        self._bound(work)
+        work.words[_FIRST_SET:_SET_END] = self._words_if_far if are_far else self._words
         return work
 
     def _return(self, work: Work) -> None:
@@ -212,10 +216,6 @@ class PairSearch:
         if control[words.FRAMES]:
             self.reader.count_frames(control[words.FRAMES])
         self._graph.kept_work.append(work)
-
-    def _bound(self, work: Work) -> None:
-        """Say whether there can be more room for entries."""
-        work.words[kernels.CAN_GROW] = words.GROWTH * work.num_entries <= self.most_entries
 
     def _share(
         self,
@@ -277,13 +277,21 @@ class PairSearch:
             return int(left[0])
         return distance
 
+    def path(self, source: int, target: int) -> NDArray[np.uint32]:
+        """Return a shortest path of one pair; an empty one if there is none."""
+        with self.borrowed() as work:
+            if self.meet(work, source, target) != kernels.GIVEN_UP:
+                return work.found()
+        self.num_gone_over += 1
+        return self.whole.path(source, target)
+
     def meet(self, work: Work, source: int, target: int) -> int:
-        """Search one pair, whose reach is in ``work`` afterwards; return its distance."""
-        pair = work.pair
-        pair.sources[0], pair.targets[0] = source, target
+        """Search one pair, whose path and reach are in ``work`` afterwards; return its distance."""
+        work.pair_ends[0], work.pair_ends[1] = source, target
         self.num_pairs += 1
-        self._run(work, work.pair_struct, 1)
-        return int(pair.distances[0])
+        self._run(work, work.pair, 1)
+        distance: int = work.pair_distance[0]
+        return distance
 
 
 def _fewer_first(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from oocbfs.distances.measures import Measures
@@ -29,6 +29,7 @@ from oocbfs.settings import (
 if TYPE_CHECKING:
     from oocbfs.kernels.compiling import Code
     from oocbfs.plan.host import MemoryPlan
+    from oocbfs.point.ask import Asking
     from oocbfs.point.pairs import PairResults
     from oocbfs.point.paths import ShortestPaths
     from oocbfs.results.bfs import BfsResult
@@ -221,9 +222,8 @@ class AnyGraph(Measures, NearGraph):
         FormatError
             If the graph is damaged, or cannot be read any more.
         """
-        from oocbfs.point.ask import distance
-
-        return distance(self._stored, source, target, self._settings_of(PairKeywords, how))
+        settings = self._settings_of(PairKeywords, how)
+        return self._asking(settings).distance(source, target)
 
     @spelled_out(PairKeywords)
     def shortest_path(
@@ -236,9 +236,8 @@ class AnyGraph(Measures, NearGraph):
         source, target, **how
             As for ``distance``.
         """
-        from oocbfs.point.ask import shortest_path
-
-        return shortest_path(self._stored, source, target, self._settings_of(PairKeywords, how))
+        settings = self._settings_of(PairKeywords, how)
+        return self._asking(settings).shortest_path(source, target)
 
     @spelled_out(PairKeywords)
     def all_shortest_paths(
@@ -254,10 +253,8 @@ class AnyGraph(Measures, NearGraph):
         source, target, **how
             As for ``distance``.
         """
-        from oocbfs.point.ask import all_shortest_paths
-
         settings = self._settings_of(PairKeywords, how)
-        return all_shortest_paths(self._stored, source, target, settings)
+        return self._asking(settings).all_shortest_paths(source, target)
 
     @spelled_out(PairsKeywords)
     def distances(self, pairs: Any, **how: Unpack[PairsKeywords]) -> PairResults:
@@ -363,6 +360,13 @@ class AnyGraph(Measures, NearGraph):
             return self._default_settings
         check_keywords(kind, how)
         return self._settings(**how)
+
+    @cached_property
+    def _asking(self) -> Callable[[Settings], Asking]:
+        """Puts questions about two vertices; not imported anew for each, which takes long."""
+        from oocbfs.point.ask import asking
+
+        return partial(asking, self._stored)
 
     @cached_property
     def _default_settings(self) -> Settings:

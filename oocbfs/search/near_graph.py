@@ -42,10 +42,12 @@ class NearGraph(OpenGraph):
 
         Of several, whether there is one between each pair; of one and several, with each of them.
         """
-        from oocbfs.near.edges import has_edges
+        from oocbfs.near.edges import has_edge, has_edges
 
-        found = has_edges(self._stored, source, target, self._settings_of(SharedKeywords, {}))
-        return found if are_several(source) or are_several(target) else bool(found[0])
+        settings = self._settings_of(SharedKeywords, {})
+        if are_several(source) or are_several(target):
+            return has_edges(self._stored, source, target, settings)
+        return has_edge(self._stored, source, target, settings)
 
     @spelled_out(SharedKeywords)
     def neighborhood(

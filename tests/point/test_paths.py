@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import networkx as nx
 import numpy as np
@@ -18,9 +21,7 @@ from hypothesis import strategies as st
 import oocbfs
 from oocbfs import Settings
 from oocbfs.cli import main
-from oocbfs.formats.container.layout import Kind
 from oocbfs.graph import lookup
-from oocbfs.kernels.constants import FRAME_BYTES
 from oocbfs.point import search
 from tests.support.networkx_graphs import opened
 from tests.support.strategies import ORDERS, Pairs, edge_lists, name_edges, pair_array
@@ -210,44 +211,62 @@ def test_passes_over_the_order_end_in_turning_it_around(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("from_disk", [False, True])
-@pytest.mark.parametrize("size", [1, 255, 256, 257, 5000, 70_000])
-def test_parts_of_the_order_are_looked_at_alone(
+@pytest.mark.parametrize("size", [1, 255, 5000, 70_000])
+def test_an_order_without_room_is_turned_around_in_a_file(
     tmp_path: Path, size: int, from_disk: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a budget has no room for the order turned around, but for a byte of each vertex."""
+    edges = np.stack([np.arange(size), np.roll(np.arange(size), 7)], axis=1)
+    oocbfs.convert(edges, tmp_path / "g.ocg", order="degree", ids="dense")
+    monkeypatch.setattr(lookup, "_SMALL", 0)
+    monkeypatch.setattr(lookup, "_PIECE", 1 << 12)
+    monkeypatch.setattr(lookup.Lookup, "_may_turn", lambda self, from_disk: False)
+    # Several windows, the last of them not full.
+    monkeypatch.setattr(lookup.Lookup, "window_bytes", lambda self, _: 4 * (size // 7 + 1))
+    with oocbfs.open(tmp_path / "g.ocg", memory="8G") as graph:
+        stored: Any = graph._stored
+        rng = np.random.default_rng(size)
+        for number in range(20):
+            wanted = rng.integers(0, size, 1 + number % 3)
+            found = stored.lookup.stored(wanted, from_disk=from_disk)
+            assert stored.order[found].tolist() == wanted.tolist()
+            assert (stored.lookup._turned_file is not None) == (
+                number >= stored.lookup._most_passes
+            )
+        many = rng.integers(0, size, 3000)
+        found = stored.lookup.stored(many, from_disk=from_disk)
+        assert stored.order[found].tolist() == many.tolist()
+    assert [path.name for path in tmp_path.iterdir()] == ["g.ocg"]
+
+
+@pytest.mark.parametrize("why", ["no room on the disk", "no memory for a window", "damaged"])
+def test_an_order_that_is_not_turned_around_in_a_file(
+    tmp_path: Path, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 5000
     edges = np.stack([np.arange(size), np.roll(np.arange(size), 7)], axis=1)
     oocbfs.convert(edges, tmp_path / "g.ocg", order="degree", ids="dense")
     monkeypatch.setattr(lookup, "_SMALL", 0)
     monkeypatch.setattr(lookup.Lookup, "_may_turn", lambda self, from_disk: False)
-    looked_at: list[int] = []
-    parts = lookup.Lookup._parts
-
-    def counted(self: Any, numbers: Any, from_disk: bool) -> Iterator[Any]:
-        for number, part in parts(self, numbers, from_disk):
-            looked_at.append(part.size)
-            yield number, part
-
-    monkeypatch.setattr(lookup.Lookup, "_parts", counted)
+    window = 100 if why == "no memory for a window" else size
+    monkeypatch.setattr(lookup.Lookup, "window_bytes", lambda self, _: 4 * window)
+    if why == "no room on the disk":
+        full = OSError(errno.ENOSPC, "full")
+        monkeypatch.setattr(os, "posix_fallocate", Mock(side_effect=full))
     with oocbfs.open(tmp_path / "g.ocg", memory="8G") as graph:
         stored: Any = graph._stored
-        # Frames are unpacked in each pass, and as a whole.
-        is_framed = stored._container.is_framed(Kind.ORDER)
-        assert is_framed == (size == 70_000)
-        last, part = (1, FRAME_BYTES // 4) if is_framed else (7, -(-2 * size // 256))
-        rng = np.random.default_rng(size)
-        asked = []
-        for number in range(20):
-            wanted = rng.integers(0, size, 1 + number % 3)
-            looked_at.clear()
-            asked.append((wanted, stored.lookup.stored(wanted, from_disk=from_disk)))
-            assert sum(looked_at) <= (size if number < last else 2 * size)
-            if number > last + 1:
-                assert sum(looked_at) <= wanted.size * part
-        assert not is_framed or not stored._container.has_unpacked(Kind.ORDER)
-        for wanted, found in asked:
-            assert stored.order[found].tolist() == wanted.tolist()
-        with pytest.raises(oocbfs.FormatError, match="order is damaged"):
-            stored.lookup._check(np.array([size], np.uint32))
+        if why == "damaged":
+            twice = stored.order.copy()
+            twice[0] = twice[1]
+            over = Mock(side_effect=lambda call, from_disk: [call(0, twice)])
+            monkeypatch.setattr(lookup.Lookup, "_over_order", over)
+            stored.lookup._num_passes = lookup._PASSES
+            with pytest.raises(oocbfs.FormatError, match="order is damaged"):
+                stored.lookup.stored(np.array([1]))
+            return
+        for position in range(40):
+            found = stored.lookup.stored(np.array([position, 2 * position]))
+            assert stored.order[found].tolist() == [position, 2 * position]
+        assert stored.lookup._turned_file is None
 
 
 def test_a_bound_is_told_where_no_path_is_found(
