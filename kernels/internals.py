@@ -15,12 +15,17 @@ Versions differ in it, so only those are taken that were run: ``scripts/lowest``
     keep code under a key of our own, and compile all signatures at the first call: see ``cache``.
 ``event``
     tells when something is compiled, so that a command can say so.
+``global_compiler_lock``
+    is held by who compiles or loads code. A process that is forked meanwhile would wait for it for
+    ever, so a fork waits.
 """
 
 # numba's classes have no annotations.
 from __future__ import annotations
 
+import os
 import re
+import threading
 from functools import partial
 
 import numba
@@ -55,6 +60,7 @@ from numba.core.caching import (
 )
 from numba.core.caching import _CacheLocator as CacheLocator
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering
@@ -74,6 +80,38 @@ __all__ = [
     "event",
     "ir",
 ]
+
+
+# How long a fork waits for another thread that compiles.
+_COMPILE_SECONDS = 60.0
+_forking = threading.local()
+
+
+def _let_compiling_end():
+    """Wait until no other thread compiles, and let none begin before the process has forked."""
+    _forking.is_held = global_compiler_lock._lock.acquire(timeout=_COMPILE_SECONDS)
+
+
+def _let_compiling_begin():
+    """Let threads compile again, if they were kept from it."""
+    if _forking.is_held:
+        global_compiler_lock._lock.release()
+
+
+def _let_child_compile():
+    """Let a forked process compile, whoever of its parent does."""
+    if _forking.is_held:
+        global_compiler_lock._lock.release()
+    else:
+        global_compiler_lock._lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_let_compiling_end,
+        after_in_parent=_let_compiling_begin,
+        after_in_child=_let_child_compile,
+    )
 
 
 def host_cpu():

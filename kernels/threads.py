@@ -15,12 +15,14 @@ or not at all: ``SimpleQueue``, ``deque``, and plain locks. Between any two of t
 from __future__ import annotations
 
 import atexit
+import gc
 import os
+import sys
 import time
 from _thread import get_ident, start_new_thread
 from collections import deque
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from importlib import _bootstrap
 from queue import Empty, SimpleQueue
 from threading import Lock, current_thread, main_thread
@@ -116,6 +118,15 @@ def forget_workers() -> None:
     _workers = _Workers()
     for kept in _renewed:
         kept._at_fork_reinit()
+    if sys.version_info < (3, 12):
+        _free_properties()
+
+
+def _free_properties() -> None:
+    """Free the locks that Python 3.11 has for cached properties, which another thread may find."""
+    for one in gc.get_objects():
+        if type(one) is cached_property and not one.lock._is_owned():  # type: ignore[attr-defined]
+            one.lock._at_fork_reinit()  # type: ignore[attr-defined]
 
 
 def _let_imports_end() -> None:

@@ -10,10 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from numba import njit
+from numba.extending import overload
 
 from oocbfs.formats.io.ordered import ordered_map, read_ahead
 from oocbfs.kernels import threads
@@ -190,6 +193,53 @@ def test_what_a_thread_imports_is_whole_in_a_forked_process(
 
     code = in_child(work)
     task.settle()
+    assert code == 0
+
+
+def test_a_forked_process_compiles_while_its_parent_does() -> None:
+    is_compiling = threading.Event()
+
+    def slow(number: int) -> int:
+        return number
+
+    @overload(slow)
+    def _(number):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+        is_compiling.set()
+        time.sleep(1)
+        return lambda number: number
+
+    task = Task(lambda: njit(lambda number: slow(number))(1))
+    task.start()
+    is_compiling.wait()
+
+    def work() -> None:
+        assert njit(lambda number: number + 2)(1) == 3
+
+    code = in_child(work)
+    assert task.result() == 1
+    assert code == 0
+
+
+def test_what_a_thread_finds_for_a_property_is_found_again_in_a_forked_process() -> None:
+    is_finding = threading.Event()
+
+    class Slow:
+        @cached_property
+        def value(self) -> int:
+            is_finding.set()
+            time.sleep(1)
+            return 7
+
+    one = Slow()
+    task = Task(lambda: one.value)
+    task.start()
+    is_finding.wait()
+
+    def work() -> None:
+        assert one.value == 7
+
+    code = in_child(work)
+    assert task.result() == 7
     assert code == 0
 
 
