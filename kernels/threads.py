@@ -125,8 +125,13 @@ def forget_workers() -> None:
 def _free_properties() -> None:
     """Free the locks that Python 3.11 has for cached properties, which another thread may find."""
     for one in gc.get_objects():
-        if type(one) is cached_property and not one.lock._is_owned():  # type: ignore[attr-defined]
-            one.lock._at_fork_reinit()  # type: ignore[attr-defined]
+        if type(one) is not cached_property:
+            continue
+        lock: Any = one.lock  # type: ignore[attr-defined]
+        if lock.acquire(blocking=False):
+            lock.release()
+        else:
+            lock._at_fork_reinit()
 
 
 def _let_imports_end() -> None:

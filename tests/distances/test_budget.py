@@ -120,7 +120,7 @@ def test_arrays_without_room_are_in_files(
         if stops % 2 == 0:
             raise KeyboardInterrupt
 
-    with oocbfs.open(tmp_path / "g.ocg", memory="1G") as graph:
+    with oocbfs.open(tmp_path / "g.ocg", memory="4G") as graph:
         while True:
             try:
                 found = Job(graph, question, state=state, resume=True).run(stop)

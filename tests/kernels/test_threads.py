@@ -210,7 +210,7 @@ def test_a_forked_process_compiles_while_its_parent_does() -> None:
 
     task = Task(lambda: njit(lambda number: slow(number))(1))
     task.start()
-    is_compiling.wait()
+    assert is_compiling.wait(60)
 
     def work() -> None:
         assert njit(lambda number: number + 2)(1) == 3
@@ -233,7 +233,7 @@ def test_what_a_thread_finds_for_a_property_is_found_again_in_a_forked_process()
     one = Slow()
     task = Task(lambda: one.value)
     task.start()
-    is_finding.wait()
+    assert is_finding.wait(60)
 
     def work() -> None:
         assert one.value == 7

@@ -62,7 +62,7 @@ def test_single_rows_and_neighbours_are_behind_holes(graphs: Any) -> None:
         pairs = [(SOURCE, BLOCK + 5), (BLOCK + 99, 3), (SOURCE, 3 * BLOCK - 77)]
         for one, other in pairs:
             assert spread_out.distance(one, other) == plain.distance(one, other)
-    with oocbfs.open(graphs[0]) as plain, oocbfs.open(graphs[1], memory="600M") as from_disk:
+    with oocbfs.open(graphs[0]) as plain, oocbfs.open(graphs[1], memory="3G") as from_disk:
         for one, other in pairs:
             assert from_disk.distance(one, other) == plain.distance(one, other)
 
