@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -37,11 +36,7 @@ _QUESTIONS = {
 def graphs(
     shared_graphs: SharedGraphs, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
-    """Return links in a folder of this worker's own, in which no run may leave anything."""
-    folder = tmp_path_factory.mktemp("budget")
-    for name, (make, options) in _GRAPHS.items():
-        os.link(shared_graphs.make(name, make, **options), folder / f"{name}.ocg")
-    return {name: folder / f"{name}.ocg" for name in _GRAPHS}
+    return shared_graphs.linked(tmp_path_factory.mktemp("budget"), _GRAPHS)
 
 
 def command(graph: Path, *words: object) -> list[str]:

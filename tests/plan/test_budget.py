@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import random
 import sys
 from pathlib import Path
@@ -35,11 +34,7 @@ NUM_RUNS = 60 if ALL else len(WAYS)
 def graphs(
     shared_graphs: SharedGraphs, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
-    """Return links in a folder of this worker's own, in which no run may leave anything."""
-    folder = tmp_path_factory.mktemp("budget")
-    for name, (make, options) in GRAPHS.items():
-        os.link(shared_graphs.make(name, make, **options), folder / f"{name}.ocg")
-    return {name: folder / f"{name}.ocg" for name in GRAPHS}
+    return shared_graphs.linked(tmp_path_factory.mktemp("budget"), GRAPHS)
 
 
 def command(graph: Path, *arguments: object) -> list[str]:

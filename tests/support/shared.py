@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,15 @@ class SharedGraphs:
                 report = oocbfs.convert(edges(), path, **options)
                 path.with_suffix(".report").write_bytes(pickle.dumps(report))
         return path
+
+    def linked(
+        self, folder: Path, graphs: Mapping[str, tuple[Callable[[], Any], dict[str, Any]]]
+    ) -> dict[str, Path]:
+        """Return links in a folder of a worker's own, in which no run may leave anything."""
+        links = {name: folder / f"{name}.ocg" for name in graphs}
+        for name, (make, options) in graphs.items():
+            os.link(self.make(name, make, **options), links[name])
+        return links
 
     def once(self, name: str, make: Callable[[Path], Any]) -> Any:
         """Return what is made once in a run, with a folder of its own; the name tells it apart."""
