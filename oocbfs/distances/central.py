@@ -83,7 +83,7 @@ class Top:
                 is_left |= bool(left[part].any())
             if away == _MOST_WALKED or not is_left:
                 break
-        for part in pieces_of(caps, left):
+        for part in scope.pieces_of(caps, left):
             if not is_unknown:
                 caps[part] += left[part] / (away + 1) if harmonic else -(away + 1) * left[part]
                 caps[part] += _SLACK * np.abs(caps[part])

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oocbfs.arrays import over_pieces, pieces_of
+from oocbfs.arrays import let_go, over_pieces, pieces_of
 from oocbfs.distances.searches import Around, Searches
 from oocbfs.distances.state import copy_into
 from oocbfs.kernels.distances import bounds as kernels
@@ -36,6 +36,9 @@ _MANY = 128
 _AGAIN = 8
 UNKNOWN = np.iinfo(np.int32).max
 _NEVER = np.iinfo(np.int64).max
+# By what a vertex is chosen, itself last, and that of no vertex: the least.
+_Key: TypeAlias = tuple[int, int, int, int]
+_NO_KEY = (-_NEVER, 0, 0, 1)
 
 
 @dataclass
@@ -108,7 +111,7 @@ class Eccentricities:
     def _side(self) -> Side:
         scope, room = self._scope, self._scope.room
         side = Side(*(room.allocate(scope.total, np.int32) for _ in Side._fields))
-        for part in pieces_of(*side, self._degrees):
+        for part in scope.pieces_of(*side, self._degrees):
             lower, upper, sums = (one[part] for one in side)
             lower[:] = sums[:] = 0
             upper[:] = max(0, scope.num_vertices - 1)
@@ -164,25 +167,29 @@ class Eccentricities:
         ]
 
     def _survey(self, side: Side, above: int, below: int) -> Survey:
+        def look(*columns: Any) -> tuple[Survey, _Key, _Key]:
+            """Look at a range; a page of each range that is looked up later would bring many."""
+            lower, upper, sums, degrees = columns[:4]
+            found = Survey(*kernels.survey(*columns))
+
+            def key(v: int, bound: NDArray[np.int32], sign: int) -> _Key:
+                return (sign * int(bound[v]), sign * int(sums[v]), int(degrees[v]), -v)
+
+            far = key(found.far, upper, 1) if found.far >= 0 else _NO_KEY
+            near = key(found.near, lower, -1) if found.near >= 0 else _NO_KEY
+            return found, far, near
+
         arguments = (*side, self._degrees, above, below)
-        parts = over_pieces(
-            kernels.survey, side.lower.size, self._searches.threads, *arguments
-        ) or [(0, -1, -1, -1, UNKNOWN, UNKNOWN)]
-        waiting, far, near, most, least_lower, least_upper = zip(*parts, strict=True)
-
-        def best(found: tuple[int, ...], bound: NDArray[np.int32], sign: int) -> int:
-            """Return the best of the best of each range, of equal ones the first."""
-            some = [v for v in found if v >= 0]
-            return max(
-                some,
-                key=lambda v: (sign * bound[v], sign * side.sums[v], self._degrees[v], -v),
-                default=-1,
-            )
-
+        parts = over_pieces(look, side.lower.size, self._searches.threads, *arguments)
+        if not parts:
+            return Survey(0, -1, -1, -1, UNKNOWN, UNKNOWN)
+        # The best of the best of each range, of equal ones the first.
+        surveys, far, near = zip(*parts, strict=True)
+        waiting, _, _, most, least_lower, least_upper = zip(*surveys, strict=True)
         return Survey(
             sum(waiting),
-            best(far, side.upper, 1),
-            best(near, side.lower, -1),
+            -max(far)[-1],
+            -max(near)[-1],
             max(most),
             min(least_lower),
             min(least_upper),
@@ -227,6 +234,8 @@ class Eccentricities:
         if number < len(self._sides):
             side = self._sides[number]
             side.lower[position] = side.upper[position] = depth
+            let_go(side.lower)
+            let_go(side.upper)
             self.most = max(self.most, depth)
         if number == 0:
             self.least = min(self.least, depth)

@@ -114,7 +114,7 @@ class Estimates:
             error = scale * most * math.sqrt(math.log(2 / chance) / (2 * num_sources))
         found = Estimate(*(scope.room.allocate(n, np.float64) for _ in Estimate._fields))
         first = 0
-        for part in pieces_of(sums, *found):
+        for part in scope.pieces_of(sums, *found):
             some = sums[part] if scope.inside is None else sums[part][scope.inside[part]]
             stop = first + some.size
             for values, those in zip(found, of(some * scale / count, error), strict=True):

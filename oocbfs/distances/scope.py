@@ -60,6 +60,10 @@ class Scope:
         for part in pieces_of(self.inside):
             yield part.start + np.flatnonzero(self.inside[part])
 
+    def pieces_of(self, *arrays: NDArray[Any]) -> Iterator[slice]:
+        """Yield the pieces of arrays of all vertices that are gone along together with these."""
+        return pieces_of(*arrays, *(() if self.inside is None else (self.inside,)))
+
     def positions(self) -> NDArray[np.int64]:
         """Return their positions."""
         return np.concatenate((np.empty(0, np.int64), *self.parts()))

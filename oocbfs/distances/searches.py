@@ -218,7 +218,8 @@ class Searches:
                 assert found.levels is not None
                 sizes = self._sizes_inside(found.levels)
                 row = np.full(found.levels.size, -1, found.levels.dtype)
-                np.copyto(row, found.levels, where=self.scope.inside)
+                for part in self.scope.pieces_of(row):
+                    np.copyto(row[part], found.levels[part], where=self.scope.inside[part])
                 found = Found(sizes, row)
             yield found
 

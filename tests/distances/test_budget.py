@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -88,9 +89,51 @@ def test_what_a_refusal_asks_for_is_enough(
     assert sorted(graph.parent.iterdir()) == sorted(graphs.values())
 
 
+@pytest.fixture
+def in_files(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let all arrays live in files, and return the list of their sizes."""
+    seen: list[int] = []
+
+    def allocate(self: ResultArrays, size: int, dtype: Any) -> np.ndarray[Any, Any]:
+        seen.append(size)
+        return self._mapped(size, size * np.dtype(dtype).itemsize, dtype)
+
+    monkeypatch.setattr(ResultArrays, "allocate", allocate)
+    return seen
+
+
+def _resident_of_unnamed_files() -> int:
+    """Return how many bytes of mapped files without a name are in memory of this process."""
+    smaps = Path("/proc/self/smaps").read_text()
+    found = re.findall(
+        r"^\S+ rw-s .*\(deleted\)\n(?:\w+:.*\n)*?Rss: +(\d+) kB", smaps, re.MULTILINE
+    )
+    return 1024 * sum(map(int, found))
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="Linux tells what is resident")
+def test_no_page_of_a_file_stays_between_searches(
+    graphs: dict[str, Path], in_files: list[int]
+) -> None:
+    """A page that is looked up here and there may bring hundreds of its neighbours along."""
+    before, resident = _resident_of_unnamed_files(), []
+
+    def look(answer: object) -> None:
+        resident.append(_resident_of_unnamed_files() - before)
+        if len(resident) == 3:
+            raise KeyboardInterrupt
+
+    with oocbfs.open(graphs["kron21"], memory="4G") as graph:
+        job = Job(graph, Question(exact=("diameter", "eccentricities")))
+        with pytest.raises(KeyboardInterrupt):
+            job.run(look)
+    assert len(in_files) >= 4
+    assert max(resident) < 256 << 10
+
+
 @pytest.mark.parametrize("directed", [False, True])
 def test_arrays_without_room_are_in_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, directed: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_files: list[int], directed: bool
 ) -> None:
     """Whatever lives in files, the answer is the same, and its state is written and read."""
     oocbfs.convert(generators.kron(10), tmp_path / "g.ocg", directed=directed, order="degree")
@@ -98,13 +141,6 @@ def test_arrays_without_room_are_in_files(
     question = Question(exact=exact, samples=40, closeness=True, top=3)
     with oocbfs.open(tmp_path / "g.ocg") as graph:
         wanted = Job(graph, question).run()
-    seen = []
-
-    def in_files(self: ResultArrays, size: int, dtype: Any) -> np.ndarray[Any, Any]:
-        seen.append(size)
-        return self._mapped(size, size * np.dtype(dtype).itemsize, dtype)
-
-    monkeypatch.setattr(ResultArrays, "allocate", in_files)
     monkeypatch.setattr("oocbfs.distances.job.SAVE_SECONDS", 0.0)
     monkeypatch.setattr("oocbfs.distances.job._SAVING_SHARE", 0)
     state, stops = tmp_path / "state", 0
@@ -123,7 +159,7 @@ def test_arrays_without_room_are_in_files(
             except KeyboardInterrupt:
                 assert state.exists()
     assert stops > 2
-    assert len(seen) > 10
+    assert len(in_files) > 10
     assert found.center == wanted.center
     assert found.top == wanted.top
     assert is_mapped(found.eccentricities)
