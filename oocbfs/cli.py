@@ -202,6 +202,10 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         _complete(parser)
     _refuse_unknown(parser, words)
     options, unknown = parser.parse_known_args(words)
+    verb = _below(parser).get(words[0]) if is_named else None
+    if unknown and verb is not None and "--" not in words and not _below(verb):
+        # argparse fills an optional operand, or several, before the options behind the first one.
+        options, unknown = verb.parse_known_intermixed_args(words[1:])
     if unknown:
         options.error(f"unrecognized arguments: {' '.join(unknown)}")
     for name, value in vars(options).items():

@@ -44,6 +44,18 @@ def test_usage_errors_exit_with_2() -> None:
     assert call("generate", "kron", "-o", "y").returncode == 2
 
 
+def test_options_may_stand_between_operands(tmp_path: Path, edges: Path) -> None:
+    more, graph = tmp_path / "more.txt", tmp_path / "g.ocg"
+    more.write_text("9 4\n")
+    report = call("convert", edges, "--json", more, "--threads", 1, "-o", graph)
+    assert json.loads(report.stdout)["edges"] == 5
+    near = "near", graph, "--depth", 1, "-o", "-"
+    assert call(*near, "1,9").stdout == call("near", graph, "1,9", *near[2:]).stdout != ""
+    assert "unrecognized arguments: 3\n" in call(*near, "1", 3).stderr
+    # Behind "--" nothing is an option.
+    assert "unrecognized arguments" in call(*near, "--", "1", "--json").stderr
+
+
 def test_convert_info_verify_export(tmp_path: Path, edges: Path) -> None:
     graph = tmp_path / "g.ocg"
     done = run("convert", edges, "-o", graph, "--json")
