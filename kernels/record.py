@@ -1,6 +1,6 @@
 """What happened in a level: one record, which the level loop of every engine fills.
 
-A new column takes three lines: a field here, what fills it, and ``results.levels.Level``.
+What a new column takes is in ``oocbfs/README.md``: a field here, what fills it, and what shows it.
 """
 
 from __future__ import annotations

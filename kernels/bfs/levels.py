@@ -46,7 +46,6 @@ from oocbfs.kernels.bfs.small_levels import (
     SHARED_CLEAR,
     alone_limit,
     are_balanced,
-    record_level,
     reserve_local_queues,
     should_wake,
     small_levels,
@@ -75,6 +74,7 @@ from oocbfs.kernels.bfs.state import (
 )
 from oocbfs.kernels.bitmaps import UNREACHED
 from oocbfs.kernels.constants import ONE, ZERO
+from oocbfs.kernels.recording import record_level
 from oocbfs.kernels.region import SLICE_NANOSECONDS, make_region
 from oocbfs.kernels.structs import call_at
 
@@ -335,6 +335,7 @@ def _run_step(rows_out, rows_in, state, options, step, started):
         control[words.EDGES] + control[words.WASTED_EDGES],
         control[words.HEADS],
         control[words.TAIL_BYTES],
+        0,
         ended - started,
     )
     control[words.DEPTH] += 1

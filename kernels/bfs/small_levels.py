@@ -31,6 +31,7 @@ from oocbfs.kernels.bfs.state import (
 )
 from oocbfs.kernels.bitmaps import DEEP, UNREACHED, keep_unreached
 from oocbfs.kernels.gather import BATCH, NOT_BEGUN, gather_rows
+from oocbfs.kernels.recording import record_level
 
 # So few bytes are cleared faster by the leader, whose cache they are in, than shared.
 SHARED_CLEAR = 1 << 18
@@ -141,7 +142,8 @@ def small_levels(rows, state, options, started, pause):
             control[words.FAILED] = 1
             break
         ended = nanoseconds(options.clock)
-        record_level(state.records, depth, False, end - begin, edges, 0, num_bytes, ended - started)
+        frontier_size, duration = end - begin, ended - started
+        record_level(state.records, depth, False, frontier_size, edges, 0, num_bytes, 0, duration)
         control[words.NUM_FOUND] += end - begin
         control[words.UNEXPLORED_EDGES] -= edges
         started = ended
@@ -163,19 +165,6 @@ def small_levels(rows, state, options, started, pause):
     control[words.FRONTIER_SIZE] = end - begin
     control[words.DEPTH] = depth
     return started
-
-
-@inlined
-def record_level(records, depth, upward, frontier, edges, heads, tail_bytes, duration):
-    """Record what a level did; levels beyond the last record are summed up there."""
-    record = records[min(depth, records.size - 1)]
-    record.direction = np.int64(upward)
-    record.num_levels += 1
-    record.frontier += frontier
-    record.edges += edges
-    record.heads += heads
-    record.tail_bytes += tail_bytes
-    record.seconds += duration * 1e-9
 
 
 @inlined

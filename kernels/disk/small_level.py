@@ -17,6 +17,7 @@ from oocbfs.kernels.disk import state as words
 from oocbfs.kernels.disk.read import PAGE_BYTES, read_pages
 from oocbfs.kernels.disk.stream import BUFFER_BYTES, NO_ROWS, add_row
 from oocbfs.kernels.gather import BATCH, gather_segment
+from oocbfs.kernels.recording import record_level
 from oocbfs.kernels.region import SLICE_NANOSECONDS
 from oocbfs.kernels.rows import row_begin
 
@@ -214,7 +215,7 @@ def _prepare(rows, disk, state, frontier):
 @kernel
 def small_levels(rows, disk, state, max_depth, target, clock):
     """Run levels while they are small; say why it stopped."""
-    control, records = state.control, state.records
+    control = state.control
     started = nanoseconds(clock)
     pause = started + SLICE_NANOSECONDS
     while control[words.FRONTIER_SIZE] != 0 and control[words.DEPTH] != max_depth:
@@ -236,15 +237,19 @@ def small_levels(rows, disk, state, max_depth, target, clock):
         if control[words.FAILED] != 0:
             break
         control[words.QUEUE] = 1 - control[words.QUEUE]
-        record = records[min(control[words.DEPTH], records.size - 1)]
-        control[words.DEPTH] += 1
         ended = nanoseconds(clock)
-        record.num_levels += 1
-        record.frontier += frontier.size
-        record.edges += edges
-        record.tail_bytes += num_bytes
-        record.disk_bytes += control[words.DISK_BYTES]
-        record.seconds += (ended - started) * 1e-9
+        record_level(
+            state.records,
+            control[words.DEPTH],
+            False,
+            frontier.size,
+            edges,
+            0,
+            num_bytes,
+            control[words.DISK_BYTES],
+            ended - started,
+        )
+        control[words.DEPTH] += 1
         control[words.DISK_BYTES] = 0
         started = ended
     return FINISHED

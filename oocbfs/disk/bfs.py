@@ -38,10 +38,13 @@ from oocbfs.kernels.disk.small_level import (
 from oocbfs.kernels.disk.state import DiskState
 from oocbfs.kernels.gather import BATCH
 from oocbfs.kernels.record import LEVEL_RECORD
+from oocbfs.kernels.recording import record_level
 from oocbfs.kernels.rows import one_row, read_only
 from oocbfs.plan.disk import READERS
 
 _NO_PARENTS = np.empty(0, np.uint32)
+# Where it is called once a level, compiling it for itself would not pay.
+_record_level = record_level.py_func
 
 
 class DiskSearch(NamedTuple):
@@ -82,8 +85,8 @@ def search(
         if parents is not None:
             parents[:] = NO_HEAD
         records = np.zeros(int(max_depth != 0), LEVEL_RECORD)
-        records["direction"] = direction == BOTTOM_UP
-        records["num_levels"] = 1
+        if records.size:
+            _record_level(records, 0, direction == BOTTOM_UP, *[0] * 6)
         return DiskSearch(records, records.size)
     num_threads = max(READERS, threads)
     state = _make_state(levels[:n], parents, num_threads, rows, cache_bytes)
@@ -169,18 +172,14 @@ class _Search:
         if todo == FILL:
             start = time.perf_counter()
             self._run_step(kernels.FILL_CACHE, READERS)
-            self._record()["seconds"] += time.perf_counter() - start
+            record = self.state.records[min(self.control[words.DEPTH], MAX_RECORDS - 1)]
+            record["seconds"] += time.perf_counter() - start
         return todo in (FILL, PAUSED)
-
-    def _record(self) -> np.void:
-        """Return the record of the level that is being run."""
-        record: np.void = self.state.records[min(self.control[words.DEPTH], MAX_RECORDS - 1)]
-        return record
 
     def _run_large_level(self) -> None:
         """Run one level, frontier and next frontier in their bitmaps."""
         control = self.control
-        start = time.perf_counter()
+        start = time.perf_counter_ns()
         # A small frontier is here only if our cache cannot hold its rows. The page cache has to.
         cached = self.direction != BOTTOM_UP and self._is_small()
         frontier_size = control[words.FRONTIER_SIZE]
@@ -209,15 +208,15 @@ class _Search:
         frontiers = [words.FRONTIER_BITMAP, words.NEXT_BITMAP]
         control[frontiers] = control[frontiers[::-1]]
         control[words.FRONTIER_SIZE] = control[words.FOUND]
-        record = self._record()
-        record["direction"] = upward
-        record["num_levels"] += 1
-        record["frontier"] += frontier_size
-        record["edges"] += control[words.EDGES]
-        record["heads"] += control[words.HEADS]
-        record["tail_bytes"] += control[words.TAIL_BYTES]
-        record["disk_bytes"] += control[words.DISK_BYTES]
-        record["seconds"] += time.perf_counter() - start
+        moved = control[[words.EDGES, words.HEADS, words.TAIL_BYTES, words.DISK_BYTES]]
+        _record_level(
+            self.state.records,
+            control[words.DEPTH],
+            upward,
+            frontier_size,
+            *moved,
+            time.perf_counter_ns() - start,
+        )
         control[words.DEPTH] += 1
         control[words.DISK_BYTES] = 0
 

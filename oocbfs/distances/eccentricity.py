@@ -23,6 +23,7 @@ from oocbfs.distances.searches import Around, Searches
 from oocbfs.distances.state import copy_into
 from oocbfs.kernels.distances import bounds as kernels
 from oocbfs.plan.many import DEEP
+from oocbfs.settings import several
 
 WANTED = ("diameter", "radius", "center", "periphery", "eccentricities")
 _MOST_AT_ONCE = 64
@@ -56,7 +57,8 @@ class Extremes:
             f"{name} {low:,}" if low == high else f"{name} between {low:,} and {high:,}"
             for name, (low, high) in (("diameter", self.diameter), ("radius", self.radius))
         )
-        return f"{', '.join(bounds)}: {self.searches:,} searches, {self.waiting:,} vertices wait"
+        done, left = several(self.searches, "search"), several(self.waiting, "vertex")
+        return f"{', '.join(bounds)}: {done}, {left} left"
 
 
 class Side(NamedTuple):
