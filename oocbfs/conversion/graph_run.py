@@ -7,6 +7,7 @@ kind keep the order of their ids, so that this reads each part of the file about
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 
 import numpy as np
@@ -24,6 +25,8 @@ from oocbfs.kernels.rows import Rows
 
 _NONE = np.empty(0, np.uint32)
 _PIECE_VERTICES = 1 << 18
+# Edges that are looked for here and there at a time: each may bring some pages of the file along.
+_PIECE_EDGES = 1 << 8
 
 
 class GraphRun:
@@ -72,6 +75,16 @@ class GraphRun:
             return "dense" if stored.num_vertices > 4 * named else "auto"
         return "compact" if stored.largest_id + 1 <= 4 * named else "auto"
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Read the mapped file, and let go of its pages where memory is short."""
+        with self.stored.reading():
+            if self._watch.is_over():
+                self.stored.release()
+            yield
+            if self._watch.is_over():
+                self.stored.release()
+
     # Which vertices it has
 
     def named_ids(self) -> Iterator[Ids]:
@@ -117,7 +130,7 @@ class GraphRun:
         for first in range(0, found.size, _PIECE_VERTICES):
             stop = min(first + _PIECE_VERTICES, found.size)
             positions = np.arange(first, stop)
-            with self.stored.reading():
+            with self._reading():
                 if self._order.size:
                     positions = self._order[first:stop].astype(np.int64)
                 if self.stored.names is None:
@@ -174,20 +187,20 @@ class GraphRun:
         """
         more = -1
         if self.stored.order_name == "degree" and not self.directed:
-            more = int((degrees[vertices] - self._rows.degrees).max(initial=0))
+            with self._reading():
+                more = int((degrees[vertices] - self._rows.degrees).max(initial=0))
         rows = self.stored.in_rows if self.directed else self.stored.rows
-        with self.stored.reading():
-            done = over_ranges(
-                graph_keys.lower_heads,
-                self.stored.num_vertices,
-                threads,
-                heads,
-                *columns(rows),
-                vertices,
-                places,
-                more,
-            )
-        self._check(min(done, default=0))
+        arguments = heads, *columns(rows), vertices, places, more
+        for piece in range(0, self.stored.num_vertices, _PIECE_VERTICES):
+            count = min(_PIECE_VERTICES, self.stored.num_vertices - piece)
+
+            def lower(first: int, stop: int, piece: int = piece) -> int:
+                done: int = graph_keys.lower_heads(*arguments, piece + first, piece + stop)
+                return done
+
+            with self._reading():
+                done = over_ranges(lower, count, threads, least=_PIECE_VERTICES // 8)
+            self._check(min(done, default=0))
 
     def arcs_of(
         self, vertices: NDArray[np.int64], column_bits: int, *, inward: bool
@@ -202,7 +215,7 @@ class GraphRun:
         run._stored_at = (
             self._stored_at[positions] if self._stored_at.size else positions.astype(np.uint32)
         )
-        with self.stored.reading():
+        with self._reading():
             degrees = run._rows.degrees[run._stored_at]
             arcs = np.empty(int(degrees.sum(dtype=np.int64)), np.uint64)
             # Rows come out as numbers of the list.
@@ -218,7 +231,7 @@ class GraphRun:
         for first in range(0, self.stored.num_vertices, _PIECE_VERTICES):
             stop = min(first + _PIECE_VERTICES, self.stored.num_vertices)
             vertices = self._vertex_of(np.arange(first, stop)).view(np.int64)
-            with self.stored.reading():
+            with self._reading():
                 for rows, degrees in sides:
                     degrees[vertices] += self._in_order(rows.degrees, first, stop)
 
@@ -236,15 +249,17 @@ class GraphRun:
         ]
         found = np.zeros(keys.size, np.uint8)
         rows = self._rows
-        with self.stored.reading():
-            graph_keys.mark_present(
-                found,
-                *ends,
-                *columns(rows),
-                self._stored_at,
-                rows.max_degree,
-                not self.directed,
-            )
+        for first in range(0, keys.size, _PIECE_EDGES):
+            some = slice(first, first + _PIECE_EDGES)
+            with self._reading():
+                graph_keys.mark_present(
+                    found[some],
+                    *(end[some] for end in ends),
+                    *columns(rows),
+                    self._stored_at,
+                    rows.max_degree,
+                    not self.directed,
+                )
         return found.view(np.bool_)
 
     def _positions_of(self, vertices: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -270,7 +285,7 @@ class GraphRun:
         num_rows = self._stored_at.size or self.stored.num_vertices
         for first in range(0, num_rows, _PIECE_VERTICES):
             stop = min(first + _PIECE_VERTICES, num_rows)
-            with self.stored.reading():
+            with self._reading():
                 degrees = self._in_order(self._rows.degrees, first, stop)
             ends = before + np.cumsum(degrees, dtype=np.int64)
             before = int(ends[-1])
@@ -284,7 +299,7 @@ class GraphRun:
         """Count about the keys of the vertices first … stop-1; those of a hub may be twice that."""
         begin, end = self._positions(first, stop)
         total = 0
-        with self.stored.reading():
+        with self._reading():
             for part in range(begin, end, _PIECE_VERTICES):
                 degrees = self._in_order(self._rows.degrees, part, min(part + _PIECE_VERTICES, end))
                 total += int(degrees.sum(dtype=np.int64))
@@ -296,14 +311,12 @@ class GraphRun:
         """Yield the keys of the vertices first … stop-1, whole rows, about so many at a time."""
         begin, end = self._positions(first, stop)
         while begin < end:
-            with self.stored.reading():
+            with self._reading():
                 part = min(begin + piece_keys, end)
                 ends = np.cumsum(self._in_order(self._rows.degrees, begin, part), dtype=np.int64)
                 num_rows = max(1, int(np.searchsorted(ends, piece_keys, "right")))
                 out = np.empty(int(ends[num_rows - 1]), np.uint64)
                 count = self._decode(out, begin, begin + num_rows, column_bits)
-            if self._watch.is_over():
-                self.stored.release()
             self._check(count)
             yield out[:count]
             begin += num_rows

@@ -347,3 +347,19 @@ def test_names_within_a_budget(tmp_path: Path) -> None:
     oocbfs.convert(tmp_path / "names.csv", tmp_path / "large.ocg", ids="names")
     assert (tmp_path / "small.ocg").read_bytes() == (tmp_path / "large.ocg").read_bytes()
     verify(tmp_path / "small.ocg")
+
+
+@pytest.mark.parametrize("order", ["auto", "keep"])
+def test_mapped_pages_of_a_graph_that_grows_count(tmp_path: Path, least: int, order: str) -> None:
+    """Looking for edges here and there, and for heads everywhere, must not map all of the file."""
+    old, more, new = tmp_path / "old.ocg", tmp_path / "more.npy", tmp_path / "new.ocg"
+    oocbfs.convert(generators.kron(20), old, codec="raw")
+    np.save(more, np.random.default_rng(1).integers(0, 1 << 20, (160_000, 2), np.uint64))
+    # The graph does not fit beside the tables of its vertices.
+    budget = least + old.stat().st_size
+    done = children.run(
+        command("convert", old, more, "-o", new, "--order", order, "--memory", budget, "--json"),
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(done.stdout)["peak_bytes"] <= budget
