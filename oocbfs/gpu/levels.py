@@ -74,7 +74,9 @@ class LevelLoop:
         self._num_visited = self._end
         # The same of the rows that the last heads pass found: they belong to the next frontier.
         self._heads_sectors = np.zeros(SECTOR_WORDS, np.int64)
-        self._passes = HeadsPasses(bfs.costs, bfs.limits, bfs.out_rows.tail_bytes)
+        self._passes = HeadsPasses(
+            bfs.costs, bfs.limits, bfs.out_rows.tail_bytes, self._num_vertices
+        )
         # Whether this frontier is known to be more than one block should do: small_levels left it,
         # or the unvisited are cheaper to ask.
         self._is_large = False
@@ -213,6 +215,7 @@ class LevelLoop:
         search_costs = self._passes.search_costs(
             pending_bytes_from(growth),
             pending=pending,
+            frontier=self._end - self._begin,
             frontier_bytes=self._bytes,
             expand_cost=int(self._expand_cost[0]),
             tested=tested,

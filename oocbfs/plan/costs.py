@@ -85,7 +85,7 @@ class Costs:
         slow, fast = self.search_slow + vain, self.search_fast + vain
         return (slow_bytes * slow + fast_bytes * fast) // SECTOR_BYTES
 
-    def neighbours(self, num_bytes: int) -> float:
+    def neighbours(self, num_bytes: float) -> float:
         """Return how many neighbours so many bytes of tails hold in the mean."""
         return num_bytes * self.tests / SECTOR_BYTES
 

@@ -188,7 +188,7 @@ def count_bytes(
     n = levels.size
     index = (rows.bases, rows.starts, rows.shift)
     cuts, costs = Cuts(rows, rows), costs_of(KNOWN_GPUS[0].rates, rows)
-    passes = HeadsPasses(costs, limits, rows.tails.size)
+    passes = HeadsPasses(costs, limits, rows.tails.size, n)
     tails = np.asarray(rows.tails)
     fast = np.array(device_range) // 32
     by_level = np.argsort(levels, kind="stable")
@@ -245,6 +245,7 @@ def count_bytes(
             search_costs = passes.search_costs(
                 by_range,
                 pending=count,
+                frontier=frontier.size,
                 frontier_bytes=frontier_bytes,
                 expand_cost=int(expand_cost[0]),
                 tested=int(asked.sum()),

@@ -17,6 +17,8 @@ from tests.support.gpu.emulated import library
 from tests.support.gpu.gpu_graphs import Matrix, levels_by_scipy, matrix_of, random_graph, rows_of
 
 TAIL_BYTES = 1 << 20
+# Rows have 100 bytes in the mean, as those that a pass leaves here.
+NUM_VERTICES = TAIL_BYTES // 100 + 1
 
 
 def caves(num: int, size: int, links: int) -> Matrix:
@@ -34,7 +36,7 @@ def costs() -> Costs:
 
 def passes_after(costs: Costs, *, found: int, share: float, expand_cost: int = 1000) -> HeadsPasses:
     """Return what is known after a pass that left 500 of 1,000 vertices with 50,000 bytes."""
-    passes = HeadsPasses(costs, StepLimits(), TAIL_BYTES)
+    passes = HeadsPasses(costs, StepLimits(), TAIL_BYTES, NUM_VERTICES)
     searched(passes, found=found, share=share, expand_cost=expand_cost)
     return passes
 
@@ -44,6 +46,7 @@ def searched(passes: HeadsPasses, *, found: int, share: float, expand_cost: int 
     priced = passes.search_costs(
         bytes_left,
         pending=500,
+        frontier=0,
         frontier_bytes=int(share * TAIL_BYTES),
         expand_cost=expand_cost,
         tested=1000,
@@ -54,7 +57,7 @@ def searched(passes: HeadsPasses, *, found: int, share: float, expand_cost: int 
 
 def test_heads_that_hit_as_often_as_any_neighbour_change_no_price(costs: Costs) -> None:
     plain = int(costs.search(np.array([50_000]), np.array([0])).sum())
-    new = HeadsPasses(costs, StepLimits(), TAIL_BYTES)
+    new = HeadsPasses(costs, StepLimits(), TAIL_BYTES, NUM_VERTICES)
     assert searched(new, found=500, share=0.5) == plain
     assert searched(new, found=900, share=0.5) == plain
     assert searched(new, found=100, share=0.5) > plain
@@ -62,9 +65,24 @@ def test_heads_that_hit_as_often_as_any_neighbour_change_no_price(costs: Costs) 
     assert searched(new, found=0, share=0.5) == most
 
 
+def test_rows_far_from_the_frontier_are_read_whole(costs: Costs) -> None:
+    """The kernel takes rows for shorter than they are until it knows that they hold no hit."""
+    new = HeadsPasses(costs, StepLimits(), TAIL_BYTES, NUM_VERTICES // 10)
+    # A fifth of the heads hit where half of all rows are in the frontier: 600 of 1,000 are far, and
+    # so are all 500 that are left, of about 1,000 bytes each.
+    far = searched(new, found=200, share=0.5)
+    assert far / searched(new, found=500, share=0.5) > 10
+    # What was found among those that were left says the same, if it is next to nothing.
+    assert searched(new, found=500, share=0.5) < far / 10
+    new.learn(2)
+    assert searched(new, found=500, share=0.5) > far * 0.9
+    new.learn(499)
+    assert searched(new, found=500, share=0.5) < far / 10
+
+
 def test_a_pass_in_vain_is_not_repeated_before_the_frontier_has_grown(costs: Costs) -> None:
     left = int(costs.search(np.array([50_000]), np.array([0])).sum())
-    new = HeadsPasses(costs, StepLimits(), TAIL_BYTES)
+    new = HeadsPasses(costs, StepLimits(), TAIL_BYTES, NUM_VERTICES)
     assert new.worth_asking(800) == costs.heads(800)
     # As much to search, of 800 vertices instead of 1,000, for a frontier that is no larger.
     same = passes_after(costs, found=500, share=0.5, expand_cost=left)
