@@ -25,8 +25,9 @@ from oocbfs.kernels.rows import Rows
 
 _NONE = np.empty(0, np.uint32)
 _PIECE_VERTICES = 1 << 18
-# Edges that are looked for here and there at a time: each may bring some pages of the file along.
-_PIECE_EDGES = 1 << 8
+# Edges that are looked for, and rows that are read, here and there at a time: each may bring some
+# pages of the file along.
+_PIECE_EDGES = _PIECE_ROWS = 1 << 8
 
 
 class GraphRun:
@@ -217,9 +218,14 @@ class GraphRun:
         )
         with self._reading():
             degrees = run._rows.degrees[run._stored_at]
-            arcs = np.empty(int(degrees.sum(dtype=np.int64)), np.uint64)
-            # Rows come out as numbers of the list.
-            self._check(run._decode(arcs, 0, positions.size, column_bits))
+        ends = np.append(0, np.cumsum(degrees, dtype=np.int64))
+        arcs = np.empty(int(ends[-1]), np.uint64)
+        for first in range(0, positions.size, _PIECE_ROWS):
+            stop = min(first + _PIECE_ROWS, positions.size)
+            with self._reading():
+                # Rows come out as numbers of the list.
+                count = run._decode(arcs[ends[first] : ends[stop]], first, stop, column_bits)
+            self._check(count)
         columns_ = arcs & np.uint64((1 << column_bits) - 1)
         return np.repeat(rows, degrees) << np.uint64(column_bits) | columns_
 

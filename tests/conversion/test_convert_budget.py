@@ -356,7 +356,7 @@ def test_mapped_pages_of_a_graph_that_grows_count(tmp_path: Path, least: int, or
     oocbfs.convert(generators.kron(20), old, codec="raw")
     np.save(more, np.random.default_rng(1).integers(0, 1 << 20, (160_000, 2), np.uint64))
     # The graph does not fit beside the tables of its vertices.
-    budget = least + old.stat().st_size
+    budget = least + old.stat().st_size + (8 << 20)
     done = children.run(
         command("convert", old, more, "-o", new, "--order", order, "--memory", budget, "--json"),
         capture_output=True,
