@@ -235,7 +235,9 @@ def _vertex_to_ids(state, to_ids, results, v):
     state.bitmaps[control[words.VISITED_BITMAP], v >> 6] = ZERO
     if results.parents.size:
         parent = np.uint64(order[parents[v]]) if order.size else np.uint64(parents[v])
-        results.parents[position] = ids[parent] if ids.size else np.int64(parent) + first_id
+        # One type for both: of unsigned and signed numba makes a float, which rounds large ids.
+        named = np.int64(ids[parent]) if ids.size else np.int64(parent) + first_id
+        results.parents[position] = named
         parents[v] = NO_HEAD
 
 

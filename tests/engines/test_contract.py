@@ -152,3 +152,28 @@ def test_any_graph_any_question(
             assert len(way) == len(sizes)
             assert [levels[one] for one in way] == list(range(len(sizes)))
             assert way[-1] == farthest
+
+
+@pytest.mark.parametrize("step", [1, 3], ids=["consecutive", "listed"])
+@pytest.mark.parametrize("name", MODULES)
+def test_parents_whose_ids_no_float_holds(tmp_path: Path, name: str, step: int) -> None:
+    """Of a search that reaches few, and of one that reaches many."""
+    if name == "cuda" and (reason := ask_driver().problem) is not None:
+        pytest.skip(f"no GPU: {reason}")
+    if name not in ("cpu", "disk", "point", "shards") and shutil.which("g++") is None:
+        pytest.skip("the emulator needs a C++ compiler")
+    few, many = range(7), range(7, 3000)
+    ids = [2**60 + 1 + step * i for i in range(3000)]
+    edges = [(ids[i], ids[i + 1]) for some in (few, many) for i in some[:-1]]
+    edges += [(ids[7], ids[i]) for i in many[2:]]
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(pairs_of(edges), path)
+    if name == "shards":
+        path = tmp_path / "parts"
+        oocbfs.shard(tmp_path / "g.ocg", path, parts=2)
+    for way in WAYS[name]:
+        with oocbfs.open(path) as graph:
+            for source in (ids[few[1]], ids[many[1]]):
+                found = graph.bfs(source, parents=True, validate=True, **keywords(way))
+                check_parents(found, edges, directed=False)
+                assert found.path_to(source) == [source]

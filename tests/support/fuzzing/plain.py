@@ -163,7 +163,7 @@ class PlainGraph:
                 if block:
                     return None
             return found if starts[-1] == len(names) else None
-        except (KeyError, zstandard.ZstdError, UnicodeDecodeError, UndecodableError):
+        except (KeyError, zstandard.ZstdError, struct.error, UnicodeDecodeError, UndecodableError):
             return None
 
     def degrees(self, side: int = 0) -> list[int] | None:
