@@ -93,6 +93,21 @@ def checked(rows: Rows, path: os.PathLike[str]) -> Rows:
     return rows
 
 
+def check_end(rows: Rows, count: int, path: str) -> None:
+    """Check that there is nothing behind so many rows, as their degrees say.
+
+    Raises
+    ------
+    FormatError
+        If the next row has neighbours.
+    """
+    if count < rows.heads.size:
+        tail_begin = int(rows.bases[count >> rows.shift]) + int(rows.starts[count])
+        if tail_begin != rows.tails.size or rows.heads[count] < rows.num_ids:
+            problem = check.PROBLEMS[check.BAD_DEGREE]
+            raise FormatError(f"{path}: row {count} is damaged: {problem}")
+
+
 def is_permutation(order: NDArray[np.uint32]) -> bool:
     """Return whether an order holds every number below its size once.
 

@@ -98,10 +98,14 @@ class StoredGraph(AnyStored):
     @lazy
     def non_isolated_rows(self) -> tuple[Rows, Rows]:
         """``rows`` and ``in_rows`` up to the last vertex that is not isolated."""
+        from oocbfs.graph.rows import check_end
         from oocbfs.kernels.rows import first_rows
 
-        rows = first_rows(self.rows, self.num_non_isolated)
-        return rows, first_rows(self.in_rows, self.num_non_isolated) if self.directed else rows
+        count = self.num_non_isolated
+        for side in (self.rows, self.in_rows):
+            check_end(side, count, self.path)
+        rows = first_rows(self.rows, count)
+        return rows, first_rows(self.in_rows, count) if self.directed else rows
 
     @lazy
     def decoded_rows(self) -> tuple[Rows, Rows]:

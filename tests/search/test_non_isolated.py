@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 import oocbfs
+from oocbfs.formats.container.layout import TRANSPOSED, Kind
+from oocbfs.generate import generators
 from oocbfs.gpu.load import load_graph
 from oocbfs.plan.shape import shape_of
 from oocbfs.search.graph import Graph, open_file
 from oocbfs.settings import Direction, Engine, Settings
+from tests.support.crafting import overwrite
 
 pytestmark = pytest.mark.usefixtures("verified")
 
@@ -111,3 +114,17 @@ def test_no_edges_at_all(tmp_path: Path) -> None:
         for engine in ENGINES:
             assert graph.bfs(1, engine=engine).levels.tolist() == [-1, 0, -1]
             assert graph.components(engine=engine).labels.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("engine", ["cpu", "disk"])
+def test_rows_without_degrees_are_refused(tmp_path: Path, engine: Any, directed: bool) -> None:
+    """Who believes the degrees would leave out vertices that have edges."""
+    path = tmp_path / "g.ocg"
+    oocbfs.convert(generators.kron(8), path, order="degree", directed=directed, codec="raw")
+    for kind in (Kind.DEGREES, Kind(Kind.DEGREES + TRANSPOSED))[: 1 + directed]:
+        overwrite(path, kind, 4 * 40, bytes(4 * (256 - 40)))
+    with oocbfs.open(path) as graph:
+        for ask in (lambda: graph.components(engine=engine), lambda: graph.bfs(1, engine=engine)):
+            with pytest.raises(oocbfs.FormatError, match="row 40 is damaged"):
+                ask()
