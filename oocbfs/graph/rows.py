@@ -93,19 +93,24 @@ def checked(rows: Rows, path: os.PathLike[str]) -> Rows:
     return rows
 
 
-def check_end(rows: Rows, count: int, path: str) -> None:
-    """Check that there is nothing behind so many rows, as their degrees say.
+def check_end(container: Container, row: int) -> None:
+    """Check that there is nothing in a row or behind it, as the degrees say.
 
     Raises
     ------
     FormatError
-        If the next row has neighbours.
+        If it has a neighbour, or tails go on.
     """
-    if count < rows.heads.size:
-        tail_begin = int(rows.bases[count >> rows.shift]) + int(rows.starts[count])
-        if tail_begin != rows.tails.size or rows.heads[count] < rows.num_ids:
+    block = row >> container.block_shift
+    for side in (0, TRANSPOSED)[: 1 + container.directed]:
+        head, start, base = (
+            int(container.part(Kind(kind + side), place, place + 1)[0])
+            for kind, place in ((Kind.HEADS, row), (Kind.STARTS, row), (Kind.BASES, block))
+        )
+        tail_bytes = int(container.sections[Kind(Kind.TAILS + side)]["raw_bytes"])
+        if head < container.num_ids or base + start != tail_bytes:
             problem = check.PROBLEMS[check.BAD_DEGREE]
-            raise FormatError(f"{path}: row {count} is damaged: {problem}")
+            raise FormatError(f"{container.path}: row {row} is damaged: {problem}")
 
 
 def is_permutation(order: NDArray[np.uint32]) -> bool:

@@ -86,26 +86,28 @@ class StoredGraph(AnyStored):
         """
         kinds = (Kind.DEGREES, Kind(Kind.DEGREES + TRANSPOSED))[: 1 + self.directed]
         part = self._container.part
-        if self.order_name != "degree":
-            return max(_num_non_isolated(part, kind, self.num_vertices) for kind in kinds)
 
         def is_alone(vertex: int) -> bool:
             return not any(part(kind, vertex, vertex + 1)[0] for kind in kinds)
 
-        # This order is by all edges, so that a cold file need not be read to its end.
-        return bisect_left(range(self.num_vertices), True, key=is_alone)
+        if self.order_name == "degree":
+            # This order is by all edges, so that a cold file need not be read to its end.
+            count = bisect_left(range(self.num_vertices), True, key=is_alone)
+        else:
+            count = max(_num_non_isolated(part, kind, self.num_vertices) for kind in kinds)
+        if count < self.num_vertices:
+            from oocbfs.graph.rows import check_end
+
+            check_end(self._container, count)
+        return count
 
     @lazy
     def non_isolated_rows(self) -> tuple[Rows, Rows]:
         """``rows`` and ``in_rows`` up to the last vertex that is not isolated."""
-        from oocbfs.graph.rows import check_end
         from oocbfs.kernels.rows import first_rows
 
-        count = self.num_non_isolated
-        for side in (self.rows, self.in_rows):
-            check_end(side, count, self.path)
-        rows = first_rows(self.rows, count)
-        return rows, first_rows(self.in_rows, count) if self.directed else rows
+        rows = first_rows(self.rows, self.num_non_isolated)
+        return rows, first_rows(self.in_rows, self.num_non_isolated) if self.directed else rows
 
     @lazy
     def decoded_rows(self) -> tuple[Rows, Rows]:
