@@ -1,5 +1,6 @@
 """Vertices behind the last one with an edge: no engine loads or sweeps them, all know them."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,7 @@ def test_rows_without_degrees_are_refused(tmp_path: Path, engine: Any, directed:
         for kind in (Kind.DEGREES, Kind(Kind.DEGREES + TRANSPOSED))[: 1 + directed]:
             overwrite(path, kind, 4 * row, bytes(4 * (256 - row)))
         with oocbfs.open(path) as graph:
-            for ask in (graph.components, partial(graph.bfs, 1)):
+            asks: tuple[Callable[..., object], ...] = graph.components, partial(graph.bfs, 1)
+            for ask in asks:
                 with pytest.raises(oocbfs.FormatError, match=f"row {row} is damaged"):
                     ask(engine=engine)
