@@ -125,8 +125,8 @@ def test_rows_without_degrees_are_refused(tmp_path: Path, engine: Any, directed:
     path = tmp_path / "g.ocg"
     oocbfs.convert(generators.kron(8), path, order="degree", directed=directed, codec="raw")
     whole = path.read_bytes()
-    with oocbfs.open(path) as graph:
-        last = graph._stored.num_non_isolated - 1
+    with open_file(path) as opened:
+        last = opened._stored.num_non_isolated - 1
     # The last row has a head at most, and no tail that would show it.
     for row in (40, last):
         path.write_bytes(whole)
